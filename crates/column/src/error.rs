@@ -1,0 +1,61 @@
+//! What went wrong, and what kind of wrong it is.
+
+use std::fmt;
+
+/// The class of an error: what the caller should do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// The user's input is wrong: say so and stop.
+    Input,
+    /// Not implemented here: fall back, with the reason.
+    Unsupported,
+    /// A resource ran out: swap, split, retry or wait.
+    Exhausted,
+    /// A device failed: quarantine it and redo the work elsewhere.
+    Device,
+    /// A bug of ours.
+    Internal,
+}
+
+/// An error of any crate below the engine: a class and one sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// What the caller should do about it.
+    pub class: Class,
+    /// One sentence for people: fixed text first, values last, with the remedy.
+    pub message: String,
+}
+
+/// The result of a fallible operation.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// Makes an error of the given class.
+    pub fn new(class: Class, message: impl Into<String>) -> Self {
+        Error { class, message: message.into() }
+    }
+    /// Makes an error that the user's input caused.
+    pub fn input(message: impl Into<String>) -> Self {
+        Self::new(Class::Input, message)
+    }
+    /// Makes an error that says what is not implemented.
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(Class::Unsupported, message)
+    }
+    /// Makes an error that says which resource ran out.
+    pub fn exhausted(message: impl Into<String>) -> Self {
+        Self::new(Class::Exhausted, message)
+    }
+    /// Makes an error that reports a bug of ours.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(Class::Internal, message)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}

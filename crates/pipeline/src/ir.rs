@@ -1,0 +1,204 @@
+//! The pipeline language: everything Tandem executes is a [`Query`] in it.
+//!
+//! A query is a list of pipelines in topological order; each takes rows from a source through fused steps into a sink,
+//! and the last sink holds the result. Within a pipeline every value of a row has a *slot*: the source's columns first,
+//! then what each step adds, in order. Expressions name slots by index and see only earlier ones, so liveness (column
+//! pruning, late materialisation, transfers) is read off the IR rather than decided by each executor.
+//!
+//! This file is the language reference. Meaning is defined by [`crate::interpret`], well-formedness by [`crate::verify`].
+
+use std::sync::Arc;
+
+use tandem_column::Type;
+
+use crate::{Expr, UserFunction};
+
+/// Index of a pipeline in [`Query::pipelines`].
+pub type PipelineId = usize;
+/// Index of a slot in [`Pipeline::slots`].
+pub type SlotId = usize;
+
+/// A query: pipelines in topological order; the last one's sink is the result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    /// User functions that expressions may call, by index.
+    pub functions: Vec<Arc<UserFunction>>,
+    /// The pipelines.
+    pub pipelines: Vec<Pipeline>,
+}
+
+/// `source → step* → sink`, with every slot that exists for a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pipeline {
+    /// Where rows come from.
+    pub source: Source,
+    /// What happens to each row, in order.
+    pub steps: Vec<Step>,
+    /// Where rows go.
+    pub sink: Sink,
+    /// Every slot: the source's columns first, then those that each `Let` and `Probe` adds.
+    pub slots: Vec<Slot>,
+}
+
+/// A value that exists for a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slot {
+    /// A name for people; need not be unique.
+    pub name: String,
+    /// Its type.
+    pub kind: Type,
+    /// Whether it may be null.
+    pub nullable: bool,
+}
+
+/// Where a pipeline's rows come from. A source defines one slot per column it lists.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    Table { table: String, columns: Vec<usize> }, // columns of a table that the execution's catalogue resolves by name
+    Result { pipelines: Vec<PipelineId> },        // rows of earlier pipelines, one after the other (UNION ALL)
+    Block { name: String },                       // Arrow rows handed in with the query, by name
+    Values { rows: Vec<Vec<crate::Value>> },      // literal rows; may have no columns (SELECT 1)
+}
+
+/// One fused operation on a row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    Filter(Expr),   // keeps the row if true; false and null drop it
+    Let(Vec<Expr>), // adds a slot for each expression; all see only slots before this step
+    Probe(Probe),   // looks the row up in an earlier pipeline's build
+}
+
+/// A join against an earlier pipeline that ends in [`Sink::Build`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Probe {
+    /// The pipeline that builds the other side.
+    pub build: PipelineId,
+    /// Which rows come out.
+    pub kind: JoinKind,
+    /// One expression per key of the build, of the same type.
+    pub keys: Vec<Expr>,
+    /// A further condition on a pair: sees the row's slots and, behind them, all payload slots of the build.
+    pub residual: Option<Expr>,
+    /// Which payload slots of the build become slots here, in order; `Mark` adds one boolean slot instead.
+    pub adds: Vec<usize>,
+    /// Null keys match null keys (IS NOT DISTINCT FROM) instead of nothing.
+    pub null_equals_null: bool,
+    /// `Anti` and `Mark` as in NOT IN and IN: any null key on the build side, or a null key on this side against a
+    /// non-empty build, makes the answer unknown (`Anti` drops the row, `Mark` gives null).
+    pub null_aware: bool,
+}
+
+/// Which rows a probe emits. "Row" is this pipeline's, "build row" the other side's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JoinKind {
+    Inner,     // each matching pair
+    Left,      // each pair, and rows without match with null payload
+    Right,     // each pair, and, after the last row, build rows without match with null row slots
+    Full,      // Left and Right together
+    Semi,      // rows with a match, once
+    Anti,      // rows without a match
+    Mark,      // every row, with a boolean slot: has a match
+    RightSemi, // after the last row: build rows with a match, once; row slots null
+    RightAnti, // after the last row: build rows without a match; row slots null
+}
+
+/// Where a pipeline's rows end.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sink {
+    Build { keys: Vec<Expr>, payload: Vec<SlotId> }, // the side a later probe looks rows up in
+    Aggregate { keys: Vec<SlotId>, aggregates: Vec<Aggregate>, phase: Phase }, // keys' columns, then aggregates'
+    Sort { keys: Vec<SortKey>, skip: usize, fetch: Option<usize>, output: Vec<SlotId> }, // with fetch: top-k
+    Window { partition: Vec<SlotId>, order: Vec<SortKey>, functions: Vec<Window>, output: Vec<SlotId> },
+    Partition { keys: Vec<Expr>, parts: usize, output: Vec<SlotId> }, // rows by hash of keys, for an exchange
+    Materialize { skip: usize, fetch: Option<usize>, output: Vec<SlotId> }, // rows as they come
+}
+
+/// Which half of an aggregation a sink computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Phase {
+    Single,  // rows in, final values out
+    Partial, // rows in, states out: see [`AggregateFunction::state`]
+    Final,   // states in, final values out; each aggregate's `argument` is its first state slot
+}
+
+/// One aggregate of a sink. A null argument never contributes (except to `CountRows`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aggregate {
+    /// What is computed.
+    pub function: AggregateFunction,
+    /// The slot it is computed of; `None` only for `CountRows`.
+    pub argument: Option<SlotId>,
+    /// Only equal-free values count.
+    pub distinct: bool,
+    /// Only rows where this boolean slot is true contribute.
+    pub filter: Option<SlotId>,
+    /// The result's type.
+    pub kind: Type,
+    /// What an integer or decimal sum that leaves `kind` does.
+    pub overflow: Overflow,
+}
+
+/// The aggregate functions. Over no contributing row all but the counts give null.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AggregateFunction {
+    CountRows,          // count(*)
+    Count,              // count(x)
+    Sum,                // exact for integers and decimals
+    Average,            // of decimals: exact sum, rounded half away from zero to `kind`'s scale; else in float64
+    Min,                // by the order of comparison; NaN is largest
+    Max,                //
+    VarianceSample,     // null for fewer than two rows
+    VariancePopulation, //
+    DeviationSample,    // square root of the variance
+    DeviationPopulation,
+    BoolAnd, //
+    BoolOr,
+    First, // any one non-deterministic value, nulls included
+}
+
+/// One ordering key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SortKey {
+    /// The slot ordered by; floats in total order (−NaN < −∞ < … < −0 < 0 < … < ∞ < NaN), text by bytes.
+    pub slot: SlotId,
+    /// Largest first.
+    pub descending: bool,
+    /// Nulls before all values.
+    pub nulls_first: bool,
+}
+
+/// One window function; no executor but the interpreter computes it yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Window {
+    /// What is computed for each row of its partition.
+    pub function: WindowFunction,
+    /// The result's type.
+    pub kind: Type,
+}
+
+/// The window functions.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WindowFunction {
+    RowNumber,
+    Rank,
+    DenseRank,
+    Lag { slot: SlotId, offset: i64 },               // negative looks ahead
+    Aggregate { aggregate: Aggregate, frame: Frame }, // over the frame around the row
+}
+
+/// Rows around the current one, by position in the order: `None` is unbounded, negative is before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// First row of the frame.
+    pub start: Option<i64>,
+    /// Last row of the frame.
+    pub end: Option<i64>,
+}
+
+/// What an operation does when its result does not fit its type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Overflow {
+    Wrap,  // modulo 2^bits (integers only)
+    Error, // the query fails
+    Null,  // the value is null
+}
