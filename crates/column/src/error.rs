@@ -50,6 +50,34 @@ impl Error {
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(Class::Internal, message)
     }
+    /// Makes the error of a statement that was cancelled.
+    pub fn cancelled() -> Self {
+        Self::exhausted(CANCELLED)
+    }
+    /// Tells whether the statement was cancelled, rather than failed.
+    pub fn is_cancelled(&self) -> bool {
+        self.class == Class::Exhausted && self.message == CANCELLED
+    }
+    /// Returns what the caller should do about it.
+    pub fn class(&self) -> Class {
+        self.class
+    }
+}
+
+/// The message of [`Error::cancelled`]; it also tells cancellation from other exhaustion.
+const CANCELLED: &str = "the statement was cancelled";
+
+impl From<arrow_schema::ArrowError> for Error {
+    fn from(error: arrow_schema::ArrowError) -> Self {
+        use arrow_schema::ArrowError as A;
+        let class = match &error {
+            A::NotYetImplemented(_) => Class::Unsupported,
+            A::MemoryError(_) => Class::Exhausted,
+            A::CDataInterface(_) | A::SchemaError(_) | A::InvalidArgumentError(_) => Class::Internal,
+            _ => Class::Input,
+        };
+        Error::new(class, error.to_string())
+    }
 }
 
 impl fmt::Display for Error {

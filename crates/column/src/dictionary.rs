@@ -1,0 +1,161 @@
+//! Sorted distinct byte strings, which columns name by position.
+//!
+//! Codes follow the order of the values, so a comparison of values is a comparison of codes, and a range or a prefix of
+//! values is a range of codes.
+
+use std::ops::Range;
+
+use crate::{AlignedVec, Buffer, Error, Result, Type};
+
+/// Distinct byte strings, ascending.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Dictionary {
+    /// One more than there are values; empty for no value.
+    offsets: Buffer<u32>,
+    bytes: Buffer<u8>,
+}
+
+impl Dictionary {
+    /// Takes values that are ascending and distinct, as offsets into bytes.
+    ///
+    /// # Errors
+    /// If they are not, or if `kind` is `String` and one is not UTF-8.
+    pub fn new(kind: &Type, offsets: Buffer<u32>, bytes: Buffer<u8>) -> Result<Dictionary> {
+        let dictionary = Dictionary { offsets, bytes };
+        dictionary.check(kind)?;
+        Ok(dictionary)
+    }
+
+    fn check(&self, kind: &Type) -> Result<()> {
+        let bounded = self.offsets.first().is_none_or(|first| *first == 0)
+            && self.offsets.last().is_none_or(|last| *last as usize == self.bytes.len())
+            && self.offsets.is_sorted();
+        if !bounded {
+            return Err(Error::internal("dictionary offsets do not ascend from 0 to the number of bytes"));
+        }
+        for code in 1..self.len() as u32 {
+            if self.get(code - 1) >= self.get(code) {
+                return Err(Error::internal("dictionary values are not ascending and distinct"));
+            }
+        }
+        self.check_text(kind)
+    }
+
+    fn check_text(&self, kind: &Type) -> Result<()> {
+        if *kind == Type::String && self.iter().any(|value| std::str::from_utf8(value).is_err()) {
+            return Err(Error::input("text is not valid UTF-8; read the column as binary"));
+        }
+        Ok(())
+    }
+
+    /// Makes a dictionary of distinct values in any order, and tells the code of each.
+    ///
+    /// # Errors
+    /// If `kind` is `String` and a value is not UTF-8, or if the values take 4 GiB or more.
+    pub fn from_unsorted<V: AsRef<[u8]>>(kind: &Type, values: &[V]) -> Result<(Dictionary, Vec<u32>)> {
+        let mut order: Vec<u32> = (0..values.len() as u32).collect();
+        order.sort_unstable_by(|a, b| values[*a as usize].as_ref().cmp(values[*b as usize].as_ref()));
+        let size: usize = values.iter().map(|value| value.as_ref().len()).sum();
+        if u32::try_from(size).is_err() {
+            return Err(Error::exhausted(format!("dictionary values exceed 4 GiB: {size} bytes")));
+        }
+        let mut remap = vec![0; values.len()];
+        let mut offsets = AlignedVec::with_capacity(values.len() + 1);
+        let mut bytes = AlignedVec::with_capacity(size);
+        offsets.push(0);
+        for (code, &position) in order.iter().enumerate() {
+            remap[position as usize] = code as u32;
+            bytes.extend_from_slice(values[position as usize].as_ref());
+            offsets.push(bytes.len() as u32);
+        }
+        let dictionary = Dictionary { offsets: offsets.into_buffer(), bytes: bytes.into_buffer() };
+        dictionary.check_text(kind)?;
+        Ok((dictionary, remap))
+    }
+
+    /// Makes the union of dictionaries, and tells for each of them the new code of each old one.
+    ///
+    /// # Errors
+    /// If the union takes 4 GiB or more.
+    pub fn merge(_dictionaries: &[&Dictionary]) -> Result<(Dictionary, Vec<Vec<u32>>)> {
+        todo!()
+    }
+
+    /// Returns how many values there are.
+    pub fn len(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+
+    /// Tells whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the value of a code.
+    ///
+    /// # Panics
+    /// If there is no such code.
+    #[inline]
+    pub fn get(&self, code: u32) -> &[u8] {
+        let code = code as usize;
+        &self.bytes[self.offsets[code] as usize..self.offsets[code + 1] as usize]
+    }
+
+    /// Returns the text of a code.
+    ///
+    /// # Panics
+    /// If there is no such code, or it is not text.
+    #[inline]
+    pub fn get_str(&self, code: u32) -> &str {
+        std::str::from_utf8(self.get(code)).expect("text was validated when the dictionary was made")
+    }
+
+    /// Returns the code of a value, or else the code before which it would be inserted.
+    pub fn find(&self, value: &[u8]) -> Result<u32, u32> {
+        let (mut low, mut high) = (0, self.len() as u32);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.get(middle).cmp(value) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Equal => return Ok(middle),
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        Err(low)
+    }
+
+    /// Returns the codes of all values that begin with `prefix`.
+    pub fn prefix_range(&self, prefix: &[u8]) -> Range<u32> {
+        let start = self.find(prefix).unwrap_or_else(|insert| insert);
+        let (mut low, mut high) = (start, self.len() as u32);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.get(middle).starts_with(prefix) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        start..low
+    }
+
+    /// Visits the values in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> + '_ {
+        self.offsets.windows(2).map(|pair| &self.bytes[pair[0] as usize..pair[1] as usize])
+    }
+
+    /// Returns all values one after the other.
+    pub fn bytes(&self) -> &Buffer<u8> {
+        &self.bytes
+    }
+
+    /// Returns where each value begins in [`Self::bytes`], and the end; empty if there is no value.
+    pub fn offsets(&self) -> &[u32] {
+        &self.offsets
+    }
+
+    /// Returns the memory that is held, in bytes.
+    pub fn byte_len(&self) -> usize {
+        self.offsets.byte_len() + self.bytes.byte_len()
+    }
+}
