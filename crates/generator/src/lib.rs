@@ -1,1 +1,126 @@
-//! generator
+//! Generators of benchmark data: the Star Schema Benchmark by ourselves, TPC-H through the crate `tpchgen`.
+//!
+//! Every table is a [`source::Source`]: groups of about a million rows, each of which can be made alone, in any order, on any
+//! thread, and always comes out the same. Two outputs share it: one zstd Parquet file per table ([`write_ssb`],
+//! [`write_tpch`]) and resident tables ([`ssb_tables`], [`tpch_tables`]). Memory is bounded by one group per thread.
+
+#![forbid(unsafe_code)]
+
+mod parquet_file;
+mod random;
+mod resident;
+mod source;
+mod ssb;
+mod tpch;
+
+use std::path::{Path, PathBuf};
+
+pub use tandem_column::{Class, Error, Result, Table};
+
+use source::Source;
+
+/// Smallest scale factor: below it the dimensions have too few rows to mean anything.
+pub const SMALLEST_SF: f64 = 0.01;
+/// Largest scale factor: keys other than the order key still fit 32 bits with room to spare.
+pub const LARGEST_SF: f64 = 10_000.0;
+/// The seed used where none is given.
+pub const DEFAULT_SEED: u64 = 42;
+
+/// What to generate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// The scale factor, from [`SMALLEST_SF`] to [`LARGEST_SF`].
+    pub sf: f64,
+    /// Chooses the data of SSB; the same seed gives the same data whatever `threads`. TPC-H has a seed of its own.
+    pub seed: u64,
+    /// How many threads work, at least one.
+    pub threads: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+        Options { sf: 1.0, seed: DEFAULT_SEED, threads }
+    }
+}
+
+/// Hears of progress: rows done and rows in all, over all tables. Called from several threads.
+pub type Progress<'a> = dyn Fn(u64, u64) + Sync + 'a;
+
+/// One file that was written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableFile {
+    /// The table's name.
+    pub name: String,
+    /// Where the file is.
+    pub path: PathBuf,
+    /// How many rows it has.
+    pub rows: u64,
+    /// How many bytes it has.
+    pub bytes: u64,
+}
+
+/// Writes the five SSB tables to `dir`, one Parquet file each; makes `dir` where it is missing.
+///
+/// # Errors
+/// A scale factor out of range, a directory that cannot be written, a full disk. No partial file is left.
+pub fn write_ssb(options: &Options, dir: &Path, progress: &Progress<'_>) -> Result<Vec<TableFile>> {
+    check(options)?;
+    write(&ssb::sources(options), options, dir, progress)
+}
+
+/// Writes the eight TPC-H tables to `dir`, one Parquet file each; makes `dir` where it is missing.
+///
+/// # Errors
+/// As [`write_ssb`].
+pub fn write_tpch(options: &Options, dir: &Path, progress: &Progress<'_>) -> Result<Vec<TableFile>> {
+    check(options)?;
+    write(&tpch::sources(options.sf), options, dir, progress)
+}
+
+/// Generates the five SSB tables straight into resident columns.
+///
+/// # Errors
+/// A scale factor out of range.
+pub fn ssb_tables(options: &Options, progress: &Progress<'_>) -> Result<Vec<(String, Table)>> {
+    check(options)?;
+    load(&ssb::sources(options), options, progress)
+}
+
+/// Generates the eight TPC-H tables straight into resident columns.
+///
+/// # Errors
+/// A scale factor out of range.
+pub fn tpch_tables(options: &Options, progress: &Progress<'_>) -> Result<Vec<(String, Table)>> {
+    check(options)?;
+    load(&tpch::sources(options.sf), options, progress)
+}
+
+fn check(options: &Options) -> Result<()> {
+    if (SMALLEST_SF..=LARGEST_SF).contains(&options.sf) {
+        return Ok(());
+    }
+    Err(Error::input(format!(
+        "The scale factor is out of range; give one from {SMALLEST_SF} to {LARGEST_SF} instead of {}.",
+        options.sf
+    )))
+}
+
+fn write(
+    sources: &[Box<dyn Source>],
+    options: &Options,
+    dir: &Path,
+    progress: &Progress<'_>,
+) -> Result<Vec<TableFile>> {
+    parquet_file::make_directory(dir)?;
+    let progress = source::Counter::new(sources, progress);
+    sources.iter().map(|s| parquet_file::write(s.as_ref(), dir, options.threads, &progress)).collect()
+}
+
+fn load(sources: &[Box<dyn Source>], options: &Options, progress: &Progress<'_>) -> Result<Vec<(String, Table)>> {
+    let progress = source::Counter::new(sources, progress);
+    sources
+        .iter()
+        .map(|s| Ok((s.name().to_string(), resident::load(s.as_ref(), options.threads, &progress)?)))
+        .collect()
+}
