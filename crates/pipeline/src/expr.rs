@@ -7,26 +7,27 @@ use tandem_column::Type;
 use crate::{Overflow, SlotId, Value};
 
 /// An expression over the slots of a pipeline (or the locals of a user function).
+#[allow(missing_docs)] // the comment beside each variant is its documentation, so that the language fits one screen
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
-    Slot(SlotId),                                                          // a slot's value
-    Literal(Value, Type),                                                  // a constant
-    Arithmetic(Box<Arithmetic>),                                           // + - * / %, null if either side is
-    Negate(Box<Expr>, Overflow),                                           // −x
-    Compare(Comparison, Box<Expr>, Box<Expr>),                             // null if either side is
-    Distinct(Box<Expr>, Box<Expr>),                                        // IS DISTINCT FROM: never null
-    And(Vec<Expr>),                                                        // three-valued; of none: true
-    Or(Vec<Expr>),                                                         // three-valued; of none: false
-    Not(Box<Expr>),                                                        // null stays null
-    IsNull(Box<Expr>),                                                     // never null
+    Slot(SlotId),                                                                          // a slot's value
+    Literal(Value, Type),                                                                  // a constant
+    Arithmetic(Box<Arithmetic>),               // + - * / %, null if either side is
+    Negate(Box<Expr>, Overflow),               // −x
+    Compare(Comparison, Box<Expr>, Box<Expr>), // null if either side is
+    Distinct(Box<Expr>, Box<Expr>),            // IS DISTINCT FROM: never null
+    And(Vec<Expr>),                            // three-valued; of none: true
+    Or(Vec<Expr>),                             // three-valued; of none: false
+    Not(Box<Expr>),                            // null stays null
+    IsNull(Box<Expr>),                         // never null
     Case { branches: Vec<(Expr, Expr)>, otherwise: Option<Box<Expr>>, kind: Type }, // first true branch; lazily
-    Cast { input: Box<Expr>, kind: Type, failure: Failure },               // see `crate::cast`
-    In { input: Box<Expr>, list: Vec<Value> },                             // literals of the input's type; null as in SQL
-    Like { input: Box<Expr>, pattern: Arc<str>, escape: Option<char>, ignore_case: bool }, // % and _
-    Function { function: Function, arguments: Vec<Expr>, kind: Type },     // built in
-    Call { function: usize, arguments: Vec<Expr>, kind: Type },            // a user function of the query
-    Element(Box<Expr>, Box<Expr>),                                         // list[index from 0]; user functions only
-    ListLength(Box<Expr>),                                                 // user functions only
+    Cast { input: Box<Expr>, kind: Type, failure: Failure }, // see `crate::scalar::cast`
+    In { input: Box<Expr>, list: Vec<Value> }, // literals of the input's type; null as in SQL
+    Like { input: Box<Expr>, pattern: Arc<str>, escape: Option<char>, ignore_case: bool }, // % and _; escape: \ unless given
+    Function { function: Function, arguments: Vec<Expr>, kind: Type },                     // built in
+    Call { function: usize, arguments: Vec<Expr>, kind: Type }, // a user function of the query
+    Element(Box<Expr>, Box<Expr>),                              // list[index from 0]; user functions only
+    ListLength(Box<Expr>),                                      // user functions only
 }
 
 /// An arithmetic operation; both sides and the result are of one representation class.
@@ -39,8 +40,9 @@ pub struct Arithmetic {
     /// Right operand.
     pub right: Expr,
     /// The result's type. Integers and floats: that of both sides. Decimals: any decimal; the exact result is brought to
-    /// its scale (division truncates toward zero, as Arrow does) and must fit its precision.
-    /// Date − Date gives Int64 days; Timestamp − Timestamp an Interval; Date or Timestamp ± Interval the left type.
+    /// its scale (division truncates toward zero, as Arrow does; all else rounds half away) and must fit its precision.
+    /// Date − Date gives Int64 days; Timestamp − Timestamp an Interval; Date or Timestamp ± Interval the left type
+    /// (Interval + Date too); Interval ± Interval an Interval.
     pub kind: Type,
     /// What happens when the result does not fit `kind`.
     pub overflow: Overflow,
@@ -49,6 +51,7 @@ pub struct Arithmetic {
 }
 
 /// The arithmetic operators.
+#[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ArithmeticOperator {
     Add,
@@ -59,6 +62,7 @@ pub enum ArithmeticOperator {
 }
 
 /// The comparison operators. Floats compare by total order, as Arrow does: NaN equals NaN and is largest, −0.0 < 0.0.
+#[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comparison {
     Equal,
@@ -70,6 +74,7 @@ pub enum Comparison {
 }
 
 /// What an operation without a value does.
+#[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Failure {
     Error, // the query fails
@@ -77,6 +82,7 @@ pub enum Failure {
 }
 
 /// The built-in functions. Null in any argument gives null unless said otherwise.
+#[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Function {
     // conditional
@@ -124,6 +130,7 @@ pub enum Function {
 }
 
 /// A part of a date or time.
+#[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DateField {
     Year,

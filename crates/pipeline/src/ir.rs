@@ -47,11 +47,13 @@ pub struct Slot {
     pub name: String,
     /// Its type.
     pub kind: Type,
-    /// Whether it may be null.
+    /// Whether it may be null where it is defined. A probe that emits build rows without a pair makes every earlier slot
+    /// nullable: see [`Pipeline::slot_at_sink`].
     pub nullable: bool,
 }
 
 /// Where a pipeline's rows come from. A source defines one slot per column it lists.
+#[allow(missing_docs)] // documented beside each variant
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     Table { table: String, columns: Vec<usize> }, // columns of a table that the execution's catalogue resolves by name
@@ -61,6 +63,7 @@ pub enum Source {
 }
 
 /// One fused operation on a row.
+#[allow(missing_docs)] // documented beside each variant
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     Filter(Expr),   // keeps the row if true; false and null drop it
@@ -84,11 +87,12 @@ pub struct Probe {
     /// Null keys match null keys (IS NOT DISTINCT FROM) instead of nothing.
     pub null_equals_null: bool,
     /// `Anti` and `Mark` as in NOT IN and IN: any null key on the build side, or a null key on this side against a
-    /// non-empty build, makes the answer unknown (`Anti` drops the row, `Mark` gives null).
+    /// non-empty build, makes the answer unknown (`Anti` drops the row, `Mark` gives null). With a residual, the build side is what passes it.
     pub null_aware: bool,
 }
 
 /// Which rows a probe emits. "Row" is this pipeline's, "build row" the other side's.
+#[allow(missing_docs)] // documented beside each variant
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JoinKind {
     Inner,     // each matching pair
@@ -103,6 +107,7 @@ pub enum JoinKind {
 }
 
 /// Where a pipeline's rows end.
+#[allow(missing_docs)] // documented beside each variant
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sink {
     Build { keys: Vec<Expr>, payload: Vec<SlotId> }, // the side a later probe looks rows up in
@@ -114,6 +119,7 @@ pub enum Sink {
 }
 
 /// Which half of an aggregation a sink computes.
+#[allow(missing_docs)] // documented beside each variant
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
     Single,  // rows in, final values out
@@ -139,17 +145,18 @@ pub struct Aggregate {
 }
 
 /// The aggregate functions. Over no contributing row all but the counts give null.
+#[allow(missing_docs)] // documented beside each variant
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AggregateFunction {
     CountRows,          // count(*)
     Count,              // count(x)
     Sum,                // exact for integers and decimals
-    Average,            // of decimals: exact sum, rounded half away from zero to `kind`'s scale; else in float64
-    Min,                // by the order of comparison; NaN is largest
-    Max,                //
-    VarianceSample,     // null for fewer than two rows
+    Average, // of decimals: exact sum, truncated toward zero at `kind`'s scale, as DataFusion does; else in float64
+    Min,     // by the order of comparison; NaN is largest
+    Max,     //
+    VarianceSample, // null for fewer than two rows
     VariancePopulation, //
-    DeviationSample,    // square root of the variance
+    DeviationSample, // square root of the variance
     DeviationPopulation,
     BoolAnd, //
     BoolOr,
@@ -177,12 +184,13 @@ pub struct Window {
 }
 
 /// The window functions.
+#[allow(missing_docs)] // documented beside each variant
 #[derive(Clone, Debug, PartialEq)]
 pub enum WindowFunction {
     RowNumber,
     Rank,
     DenseRank,
-    Lag { slot: SlotId, offset: i64 },               // negative looks ahead
+    Lag { slot: SlotId, offset: i64 },                // negative looks ahead
     Aggregate { aggregate: Aggregate, frame: Frame }, // over the frame around the row
 }
 
@@ -196,9 +204,10 @@ pub struct Frame {
 }
 
 /// What an operation does when its result does not fit its type.
+#[allow(missing_docs)] // documented beside each variant
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Overflow {
-    Wrap,  // modulo 2^bits (integers only)
+    Wrap,  // modulo 2^bits; for types other than integers as Error
     Error, // the query fails
     Null,  // the value is null
 }

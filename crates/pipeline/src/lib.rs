@@ -1,11 +1,25 @@
-//! The pipeline language.
+//! The pipeline language: the intermediate representation that producers write and executors run.
+//!
+//! Start with [`Query`]: the enums of `ir`, [`Expr`] and [`Statement`] are the language. [`scalar`] says what each
+//! operation on values means, [`mod@interpret`] what a query means.
+
+#![forbid(unsafe_code)]
 
 mod expr;
 mod function;
+pub mod interpret;
 mod ir;
+mod kind;
+mod names;
+pub mod print;
+pub mod scalar;
+mod schema;
 mod value;
+mod walk;
 
 pub use expr::*;
 pub use function::*;
+pub use interpret::evaluate;
 pub use ir::*;
+pub use tandem_column::{Class, Error, Result, Type};
 pub use value::Value;

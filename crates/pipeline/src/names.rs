@@ -1,0 +1,226 @@
+//! The names of operators and functions in the text form: one table each, read in both directions.
+
+use crate::{AggregateFunction, ArithmeticOperator, Comparison, DateField, Function, JoinKind};
+
+/// The functions without a field, and their names.
+const FUNCTIONS: &[(Function, &str)] = &[
+    (Function::Coalesce, "coalesce"),
+    (Function::NullIf, "nullif"),
+    (Function::Upper, "upper"),
+    (Function::Lower, "lower"),
+    (Function::Trim, "trim"),
+    (Function::TrimStart, "trim_start"),
+    (Function::TrimEnd, "trim_end"),
+    (Function::CharLength, "char_length"),
+    (Function::OctetLength, "octet_length"),
+    (Function::Substring, "substring"),
+    (Function::Left, "left"),
+    (Function::Right, "right"),
+    (Function::Concat, "concat"),
+    (Function::Replace, "replace"),
+    (Function::Position, "position"),
+    (Function::StartsWith, "starts_with"),
+    (Function::EndsWith, "ends_with"),
+    (Function::Contains, "contains"),
+    (Function::Reverse, "reverse"),
+    (Function::Abs, "abs"),
+    (Function::Sign, "sign"),
+    (Function::Round, "round"),
+    (Function::Floor, "floor"),
+    (Function::Ceil, "ceil"),
+    (Function::SquareRoot, "sqrt"),
+    (Function::Power, "power"),
+    (Function::Exp, "exp"),
+    (Function::Ln, "ln"),
+    (Function::Log10, "log10"),
+    (Function::Log2, "log2"),
+    (Function::Sin, "sin"),
+    (Function::Cos, "cos"),
+    (Function::Tan, "tan"),
+    (Function::ArcTan, "atan"),
+    (Function::Greatest, "greatest"),
+    (Function::Least, "least"),
+];
+
+/// The fields of dates and times, and their names.
+const FIELDS: &[(DateField, &str)] = &[
+    (DateField::Year, "year"),
+    (DateField::Quarter, "quarter"),
+    (DateField::Month, "month"),
+    (DateField::Week, "week"),
+    (DateField::Day, "day"),
+    (DateField::DayOfWeek, "day_of_week"),
+    (DateField::DayOfYear, "day_of_year"),
+    (DateField::Hour, "hour"),
+    (DateField::Minute, "minute"),
+    (DateField::Second, "second"),
+];
+
+/// The aggregate functions and their names.
+const AGGREGATES: &[(AggregateFunction, &str)] = &[
+    (AggregateFunction::CountRows, "count_rows"),
+    (AggregateFunction::Count, "count"),
+    (AggregateFunction::Sum, "sum"),
+    (AggregateFunction::Average, "average"),
+    (AggregateFunction::Min, "min"),
+    (AggregateFunction::Max, "max"),
+    (AggregateFunction::VarianceSample, "variance_sample"),
+    (AggregateFunction::VariancePopulation, "variance_population"),
+    (AggregateFunction::DeviationSample, "deviation_sample"),
+    (AggregateFunction::DeviationPopulation, "deviation_population"),
+    (AggregateFunction::BoolAnd, "bool_and"),
+    (AggregateFunction::BoolOr, "bool_or"),
+    (AggregateFunction::First, "first"),
+];
+
+/// The kinds of joins and their names.
+const JOINS: &[(JoinKind, &str)] = &[
+    (JoinKind::Inner, "inner"),
+    (JoinKind::Left, "left"),
+    (JoinKind::Right, "right"),
+    (JoinKind::Full, "full"),
+    (JoinKind::Semi, "semi"),
+    (JoinKind::Anti, "anti"),
+    (JoinKind::Mark, "mark"),
+    (JoinKind::RightSemi, "right_semi"),
+    (JoinKind::RightAnti, "right_anti"),
+];
+
+/// Finds the name of an entry.
+fn name_of<T: PartialEq>(table: &[(T, &'static str)], wanted: T) -> &'static str {
+    table.iter().find(|(entry, _)| *entry == wanted).map_or("?", |(_, name)| name)
+}
+
+/// Finds the entry of a name.
+fn entry_of<T: Copy>(table: &[(T, &'static str)], wanted: &str) -> Option<T> {
+    table.iter().find(|(_, name)| *name == wanted).map(|(entry, _)| *entry)
+}
+
+impl Function {
+    /// Returns the name; the field of a date function is a part of it.
+    pub fn name(self) -> String {
+        match self {
+            Function::Extract(field) => format!("extract_{}", field.name()),
+            Function::Truncate(field) => format!("truncate_{}", field.name()),
+            other => name_of(FUNCTIONS, other).to_owned(),
+        }
+    }
+
+    /// Finds the function of a name.
+    pub fn from_name(name: &str) -> Option<Function> {
+        if let Some(field) = name.strip_prefix("extract_") {
+            return DateField::from_name(field).map(Function::Extract);
+        }
+        if let Some(field) = name.strip_prefix("truncate_") {
+            return DateField::from_name(field).map(Function::Truncate);
+        }
+        entry_of(FUNCTIONS, name)
+    }
+
+    /// Returns every function.
+    pub fn all() -> impl Iterator<Item = Function> {
+        let fields = FIELDS.iter().flat_map(|(field, _)| [Function::Extract(*field), Function::Truncate(*field)]);
+        FUNCTIONS.iter().map(|(function, _)| *function).chain(fields)
+    }
+}
+
+impl DateField {
+    /// Returns the name.
+    pub fn name(self) -> &'static str {
+        name_of(FIELDS, self)
+    }
+
+    /// Finds the field of a name.
+    pub fn from_name(name: &str) -> Option<DateField> {
+        entry_of(FIELDS, name)
+    }
+
+    /// Returns every field.
+    pub fn all() -> impl Iterator<Item = DateField> {
+        FIELDS.iter().map(|(field, _)| *field)
+    }
+}
+
+impl AggregateFunction {
+    /// Returns the name.
+    pub fn name(self) -> &'static str {
+        name_of(AGGREGATES, self)
+    }
+
+    /// Finds the aggregate function of a name.
+    pub fn from_name(name: &str) -> Option<AggregateFunction> {
+        entry_of(AGGREGATES, name)
+    }
+
+    /// Returns every aggregate function.
+    pub fn all() -> impl Iterator<Item = AggregateFunction> {
+        AGGREGATES.iter().map(|(function, _)| *function)
+    }
+}
+
+impl JoinKind {
+    /// Returns the name.
+    pub fn name(self) -> &'static str {
+        name_of(JOINS, self)
+    }
+
+    /// Finds the kind of a name.
+    pub fn from_name(name: &str) -> Option<JoinKind> {
+        entry_of(JOINS, name)
+    }
+
+    /// Returns every kind.
+    pub fn all() -> impl Iterator<Item = JoinKind> {
+        JOINS.iter().map(|(kind, _)| *kind)
+    }
+}
+
+impl ArithmeticOperator {
+    /// Returns the sign.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            ArithmeticOperator::Add => "+",
+            ArithmeticOperator::Subtract => "-",
+            ArithmeticOperator::Multiply => "*",
+            ArithmeticOperator::Divide => "/",
+            ArithmeticOperator::Remainder => "%",
+        }
+    }
+}
+
+impl Comparison {
+    /// Returns the sign.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Comparison::Equal => "=",
+            Comparison::NotEqual => "<>",
+            Comparison::Less => "<",
+            Comparison::LessOrEqual => "<=",
+            Comparison::Greater => ">",
+            Comparison::GreaterOrEqual => ">=",
+        }
+    }
+
+    /// Returns the comparison that holds of swapped sides.
+    pub fn swap(self) -> Comparison {
+        match self {
+            Comparison::Less => Comparison::Greater,
+            Comparison::LessOrEqual => Comparison::GreaterOrEqual,
+            Comparison::Greater => Comparison::Less,
+            Comparison::GreaterOrEqual => Comparison::LessOrEqual,
+            other => other,
+        }
+    }
+
+    /// Returns the comparison that holds where this one does not (nulls aside).
+    pub fn negate(self) -> Comparison {
+        match self {
+            Comparison::Equal => Comparison::NotEqual,
+            Comparison::NotEqual => Comparison::Equal,
+            Comparison::Less => Comparison::GreaterOrEqual,
+            Comparison::LessOrEqual => Comparison::Greater,
+            Comparison::Greater => Comparison::LessOrEqual,
+            Comparison::GreaterOrEqual => Comparison::Less,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The built-in functions: types, and values from values.
+
+use tandem_column::{Error, Result, Type};
+
+use super::{arithmetic::zone, compare, date, fault, number, text};
+use crate::{DateField, Function, Value};
+
+/// Computes a built-in function of values whose types are given.
+///
+/// # Errors
+/// If a value is outside the function's domain; if the function is not defined for the types.
+pub fn function(function: Function, kind: &Type, types: &[Type], arguments: &[Value]) -> Result<Value> {
+    match function {
+        Function::Coalesce => {
+            return Ok(arguments.iter().find(|value| !value.is_null()).cloned().unwrap_or(Value::Null));
+        }
+        Function::NullIf => {
+            let [first, second] = arguments else { return Err(arity(function, arguments.len())) };
+            let equal = compare::compare(first, second).is_some_and(|order| order.is_eq());
+            return Ok(if equal { Value::Null } else { first.clone() });
+        }
+        Function::Greatest | Function::Least => {
+            let values = arguments.iter().filter(|value| !value.is_null());
+            let chosen = match function {
+                Function::Greatest => values.max_by(|left, right| compare::order(left, right)),
+                _ => values.min_by(|left, right| compare::order(left, right)),
+            };
+            return Ok(chosen.cloned().unwrap_or(Value::Null));
+        }
+        Function::Concat => {
+            let parts = arguments.iter().filter(|value| !value.is_null());
+            let parts = parts.map(|value| value.as_text().ok_or_else(|| fault::misfit("concat", value)));
+            return Ok(Value::string(parts.collect::<Result<String>>()?));
+        }
+        _ => {}
+    }
+    if arguments.iter().any(Value::is_null) {
+        return Ok(Value::Null);
+    }
+    let (Some(first), Some(from)) = (arguments.first(), types.first()) else { return Err(arity(function, 0)) };
+    match function {
+        Function::Extract(field) => extract(field, first, from),
+        Function::Truncate(field) => truncate(field, first, from),
+        Function::Abs => number::abs(first, from, kind),
+        Function::Sign => number::sign(first, from, kind),
+        Function::Floor => number::floor(first, from, false, kind),
+        Function::Ceil => number::floor(first, from, true, kind),
+        Function::Round => {
+            let digits = if arguments.len() > 1 { integer(arguments, 1)? } else { 0 };
+            number::round(first, from, digits, kind)
+        }
+        Function::Power => {
+            let [base, exponent] = arguments else { return Err(arity(function, arguments.len())) };
+            let (base, exponent) = (number::to_float(base, from)?, number::to_float(exponent, &types[1])?);
+            Ok(number::from_float(number::power(base, exponent)?, kind))
+        }
+        Function::OctetLength => match first {
+            Value::Binary(bytes) => Ok(Value::Integer(text::octet_length(bytes).into())),
+            Value::String(text) => Ok(Value::Integer(text::octet_length(text.as_bytes()).into())),
+            other => Err(fault::misfit("octet_length", other)),
+        },
+        _ => match number::unary(function, 0.0) {
+            Some(_) => {
+                let value = number::unary(function, number::to_float(first, from)?).unwrap_or(f64::NAN);
+                Ok(number::from_float(value, kind))
+            }
+            None => of_text(function, arguments),
+        },
+    }
+}
+
+/// Computes a function of text.
+fn of_text(function: Function, arguments: &[Value]) -> Result<Value> {
+    let first = string(arguments, 0)?;
+    let optional = |index: usize| arguments.get(index).map(|_| string(arguments, index)).transpose();
+    Ok(match function {
+        Function::Upper => Value::string(first.to_uppercase()),
+        Function::Lower => Value::string(first.to_lowercase()),
+        Function::Trim => Value::string(text::trim(first, optional(1)?, true, true)),
+        Function::TrimStart => Value::string(text::trim(first, optional(1)?, true, false)),
+        Function::TrimEnd => Value::string(text::trim(first, optional(1)?, false, true)),
+        Function::CharLength => Value::Integer(text::char_length(first).into()),
+        Function::Substring => {
+            let length = if arguments.len() > 2 { Some(integer(arguments, 2)?) } else { None };
+            Value::string(text::substring(first, integer(arguments, 1)?, length)?)
+        }
+        Function::Left => Value::string(text::left(first, integer(arguments, 1)?)),
+        Function::Right => Value::string(text::right(first, integer(arguments, 1)?)),
+        Function::Replace => Value::string(text::replace(first, string(arguments, 1)?, string(arguments, 2)?)),
+        Function::Position => Value::Integer(text::position(first, string(arguments, 1)?).into()),
+        Function::StartsWith => Value::Boolean(first.starts_with(string(arguments, 1)?)),
+        Function::EndsWith => Value::Boolean(first.ends_with(string(arguments, 1)?)),
+        Function::Contains => Value::Boolean(first.contains(string(arguments, 1)?)),
+        Function::Reverse => Value::string(text::reverse(first)),
+        other => return Err(Error::internal(format!("function {} is not one of text", other.name()))),
+    })
+}
+
+/// Returns a field of a date, time or timestamp.
+fn extract(field: DateField, value: &Value, kind: &Type) -> Result<Value> {
+    let number = instant(value)?;
+    let found = match kind {
+        Type::Date => date::extract(field, number),
+        Type::Time(unit) => date::extract_time(field, number, *unit),
+        Type::Timestamp(unit, None) => date::extract_timestamp(field, number, *unit, None),
+        Type::Timestamp(unit, Some(_)) => date::extract_timestamp(field, number, *unit, Some(zone(kind)?)),
+        other => return Err(fault::unsupported("extract", other)),
+    };
+    Ok(found.map_or(Value::Null, |found| Value::Integer(found.into())))
+}
+
+/// Truncates a date, time or timestamp to the start of a field.
+fn truncate(field: DateField, value: &Value, kind: &Type) -> Result<Value> {
+    let number = instant(value)?;
+    let found = match kind {
+        Type::Date => Some(date::truncate(field, number)),
+        Type::Time(unit) => Some(date::truncate_time(field, number, *unit)),
+        Type::Timestamp(unit, None) => date::truncate_timestamp(field, number, *unit, None),
+        Type::Timestamp(unit, Some(_)) => date::truncate_timestamp(field, number, *unit, Some(zone(kind)?)),
+        other => return Err(fault::unsupported("date_trunc", other)),
+    };
+    let found = found.map(|found| Value::Integer(found.into())).filter(|found| found.fits(kind));
+    found.ok_or_else(|| fault::overflow_of("truncation", &value.to_string(), kind))
+}
+
+/// Reads a date, time or timestamp.
+fn instant(value: &Value) -> Result<i64> {
+    value.as_integer().and_then(|value| value.try_into().ok()).ok_or_else(|| fault::misfit("a date function", value))
+}
+
+/// Reads an integer argument; what 64 bits do not hold saturates.
+fn integer(arguments: &[Value], index: usize) -> Result<i64> {
+    let value = arguments.get(index).ok_or_else(|| Error::internal("a function lacks an argument"))?;
+    let integer = value.as_integer().ok_or_else(|| fault::misfit("a function of integers", value))?;
+    Ok(integer.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
+}
+
+/// Reads a text argument.
+fn string(arguments: &[Value], index: usize) -> Result<&str> {
+    let value = arguments.get(index).ok_or_else(|| Error::internal("a function lacks an argument"))?;
+    value.as_text().ok_or_else(|| fault::misfit("a function of text", value))
+}
+
+/// Makes the error of a wrong number of arguments, which the verifier finds first.
+fn arity(function: Function, count: usize) -> Error {
+    Error::internal(format!("function {} got {count} arguments", function.name()))
+}
