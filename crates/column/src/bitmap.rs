@@ -115,6 +115,19 @@ impl Bitmap {
         })
     }
 
+    /// Zeroes each value whose bit is not set.
+    pub fn zero_unset<T: crate::Plain>(&self, values: &mut [T]) {
+        for (chunk, &word) in values.chunks_mut(64).zip(self.words()) {
+            if word != !0 {
+                for (bit, value) in chunk.iter_mut().enumerate() {
+                    if word >> bit & 1 == 0 {
+                        *value = T::default();
+                    }
+                }
+            }
+        }
+    }
+
     /// Copies the bits of `range`.
     pub fn slice(&self, range: std::ops::Range<usize>) -> Bitmap {
         assert!(range.start <= range.end && range.end <= self.length, "a slice lies within its bitmap");

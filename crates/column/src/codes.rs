@@ -1,6 +1,6 @@
 //! Unsigned integers in the narrowest of four widths.
 
-use crate::{AlignedVec, Buffer};
+use crate::{AlignedVec, Bitmap, Buffer};
 
 /// Unsigned integers of one physical width, without sign or meaning of their own.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,27 +59,27 @@ impl Codes {
         }
     }
 
-    /// Makes codes of the given width from values computed one by one; they must fit.
-    pub fn build(width: usize, length: usize, mut value: impl FnMut(usize) -> u64) -> Codes {
-        fn fill<T: Code>(length: usize, value: &mut impl FnMut(usize) -> u64) -> Codes {
-            let mut values = AlignedVec::<T>::zeroed(length);
-            for (i, slot) in values.as_mut_slice().iter_mut().enumerate() {
-                *slot = T::truncate(value(i));
+    /// Makes codes of the given width from `length` values, which must fit it.
+    pub fn collect(width: usize, length: usize, values: impl Iterator<Item = u64>) -> Codes {
+        fn fill<T: Code>(length: usize, values: impl Iterator<Item = u64>) -> Codes {
+            let mut codes = AlignedVec::<T>::zeroed(length);
+            for (code, value) in codes.as_mut_slice().iter_mut().zip(values) {
+                *code = T::truncate(value);
             }
-            T::codes(values.into_buffer())
+            T::codes(codes.into_buffer())
         }
         match width {
-            1 => fill::<u8>(length, &mut value),
-            2 => fill::<u16>(length, &mut value),
-            4 => fill::<u32>(length, &mut value),
-            _ => fill::<u64>(length, &mut value),
+            1 => fill::<u8>(length, values),
+            2 => fill::<u16>(length, values),
+            4 => fill::<u32>(length, values),
+            _ => fill::<u64>(length, values),
         }
     }
 
     /// Copies `values` in the narrowest width that holds them all.
     pub fn narrow(values: &[u64]) -> Codes {
         let all = values.iter().fold(0, |all, value| all | value);
-        Self::build(Self::width_for(all), values.len(), |i| values[i])
+        Self::collect(Self::width_for(all), values.len(), values.iter().copied())
     }
 
     /// Makes `length` zeros of one byte.
@@ -147,10 +147,10 @@ impl Codes {
         if map.is_empty() {
             return Codes::zeroed(self.len());
         }
-        with_codes!(self, codes => Codes::build(width, codes.len(), |i| {
-            let code: u64 = codes[i].into();
+        with_codes!(self, codes => Codes::collect(width, codes.len(), codes.iter().map(|&code| {
+            let code: u64 = code.into();
             map[code as usize].into()
-        }))
+        })))
     }
 
     /// Returns the same codes in another width, which must hold them.
@@ -158,7 +158,20 @@ impl Codes {
         if width == self.width() {
             return self.clone();
         }
-        with_codes!(self, codes => Codes::build(width, codes.len(), |i| codes[i].into()))
+        with_codes!(self, codes => Codes::collect(width, codes.len(), codes.iter().map(|&code| code.into())))
+    }
+
+    /// Returns the codes with zeros where validity has none.
+    pub fn masked(self, validity: Option<&Bitmap>) -> Codes {
+        fn mask<T: Code>(values: &[T], validity: &Bitmap) -> Codes {
+            let mut values = AlignedVec::from(values);
+            validity.zero_unset(values.as_mut_slice());
+            T::codes(values.into_buffer())
+        }
+        match validity {
+            None => self,
+            Some(validity) => with_codes!(&self, codes => mask(codes, validity)),
+        }
     }
 
     /// Visits all codes in order.

@@ -1,9 +1,8 @@
 //! One column of one part: encoded values, validity where nulls exist, and statistics per block.
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{AlignedVec, Bitmap, Buffer, Codes, Dictionary, Result, Type};
+use crate::{Bitmap, Buffer, Codes, Dictionary, Type};
 
 /// Rows described by one [`BlockStatistics`]: 64 Ki, so that row numbers within a block fit 16 bits.
 pub const BLOCK_ROWS: usize = 1 << 16;
@@ -62,7 +61,7 @@ pub struct Column {
     pub data: Data,
     /// A set bit for each row that is not null; absent where no row is null.
     pub validity: Option<Bitmap>,
-    /// Statistics of each block, in order.
+    /// Statistics of each block, in order; empty where they are not known.
     pub blocks: Vec<BlockStatistics>,
 }
 
@@ -82,127 +81,141 @@ pub enum Scalar<'a> {
 }
 
 impl Column {
-    /// Takes 64-bit values as they are, for types of [`crate::Repr::Int`]; values of null rows become 0.
-    pub fn from_i64(_kind: Type, _values: impl Into<AlignedVec<i64>>, _validity: Option<Bitmap>) -> Column {
-        todo!()
-    }
-    /// Takes values as base and offsets; codes of null rows must be 0.
-    pub fn from_offsets(_kind: Type, _base: i64, _codes: Codes, _validity: Option<Bitmap>) -> Column {
-        todo!()
-    }
-    /// Takes doubles as they are; values of null rows become 0.
-    pub fn from_f64(_values: impl Into<AlignedVec<f64>>, _validity: Option<Bitmap>) -> Column {
-        todo!()
-    }
-    /// Takes single-precision floats as they are; values of null rows become 0.
-    pub fn from_f32(_values: impl Into<AlignedVec<f32>>, _validity: Option<Bitmap>) -> Column {
-        todo!()
-    }
-    /// Takes 128-bit values as they are, for types of [`crate::Repr::Wide`]; values of null rows become 0.
-    pub fn from_i128(_kind: Type, _values: impl Into<AlignedVec<i128>>, _validity: Option<Bitmap>) -> Column {
-        todo!()
-    }
-    /// Takes dictionary codes as they are; codes of null rows must be 0.
-    pub fn from_codes(_kind: Type, _codes: Codes, _dictionary: Arc<Dictionary>, _validity: Option<Bitmap>) -> Column {
-        todo!()
-    }
-    /// Takes plain strings as they are; null rows must be empty.
-    pub fn from_bytes(_kind: Type, _offsets: Buffer<u64>, _bytes: Buffer<u8>, _validity: Option<Bitmap>) -> Column {
-        todo!()
-    }
-    /// Copies values, `None` for null, into plain strings.
-    pub fn from_values<V: AsRef<[u8]>>(_kind: Type, _values: impl IntoIterator<Item = Option<V>>) -> Column {
-        todo!()
-    }
-    /// Copies booleans; values of null rows become false.
-    pub fn from_bools(_values: impl IntoIterator<Item = bool>, _validity: Option<Bitmap>) -> Column {
-        todo!()
-    }
-    /// Makes a column of one value.
-    pub fn constant(_kind: Type, _value: Scalar<'_>, _rows: usize) -> Column {
-        todo!()
-    }
-    /// Makes a column of nulls.
-    pub fn nulls(_kind: Type, _rows: usize) -> Column {
-        todo!()
-    }
     /// Tells whether row `i` is not null.
     #[inline]
     pub fn is_valid(&self, i: usize) -> bool {
         self.validity.as_ref().is_none_or(|validity| validity.get(i))
     }
+
     /// Counts the null rows.
     pub fn null_count(&self) -> usize {
         self.validity.as_ref().map_or(0, |validity| self.rows - validity.count_ones())
     }
-    /// Returns the integer (or boolean, or dictionary code) of row `i`; what a null row gives is not specified.
-    pub fn int(&self, _i: usize) -> i64 {
-        todo!()
+
+    /// Returns the integer, boolean (0 or 1) or dictionary code of row `i`, without looking at validity.
+    ///
+    /// # Panics
+    /// If the column holds neither.
+    #[inline]
+    pub fn int(&self, i: usize) -> i64 {
+        match &self.data {
+            Data::Int { base, codes } => base.wrapping_add(codes.get(i) as i64),
+            Data::Dictionary { codes, .. } => codes.get(i) as i64,
+            _ => panic!("a column of {} holds no 64-bit integers", self.kind),
+        }
     }
-    /// Returns the 128-bit integer of row `i`, of any integer encoding.
-    pub fn wide(&self, _i: usize) -> i128 {
-        todo!()
+
+    /// Returns the integer of row `i` in 128 bits, without looking at validity.
+    ///
+    /// # Panics
+    /// If the column holds no integers.
+    #[inline]
+    pub fn wide(&self, i: usize) -> i128 {
+        match &self.data {
+            Data::Wide(values) => values[i],
+            _ => self.int(i).into(),
+        }
     }
-    /// Returns the float of row `i`.
-    pub fn float(&self, _i: usize) -> f64 {
-        todo!()
+
+    /// Returns the float of row `i`, without looking at validity.
+    ///
+    /// # Panics
+    /// If the column holds no floats.
+    #[inline]
+    pub fn float(&self, i: usize) -> f64 {
+        match &self.data {
+            Data::Float64(values) => values[i],
+            Data::Float32(values) => values[i].into(),
+            _ => panic!("a column of {} holds no floats", self.kind),
+        }
     }
-    /// Returns the bytes of row `i`, of a dictionary or plain; null rows give none.
-    pub fn bytes_at(&self, _i: usize) -> &[u8] {
-        todo!()
+
+    /// Returns the bytes of row `i`, of a dictionary or plain; a null row has none.
+    ///
+    /// # Panics
+    /// If the column holds no bytes.
+    #[inline]
+    pub fn bytes_at(&self, i: usize) -> &[u8] {
+        match &self.data {
+            Data::Bytes { offsets, bytes } => &bytes[offsets[i] as usize..offsets[i + 1] as usize],
+            Data::Dictionary { codes, dictionary } if self.is_valid(i) => dictionary.get(codes.get(i) as u32),
+            Data::Dictionary { .. } => &[],
+            _ => panic!("a column of {} holds no bytes", self.kind),
+        }
     }
+
     /// Returns the value of row `i`.
-    pub fn value(&self, _i: usize) -> Scalar<'_> {
-        todo!()
+    pub fn value(&self, i: usize) -> Scalar<'_> {
+        if !self.is_valid(i) {
+            return Scalar::Null;
+        }
+        match &self.data {
+            Data::Int { .. } => Scalar::Int(self.int(i)),
+            Data::Wide(values) => Scalar::Wide(values[i]),
+            Data::Float32(_) | Data::Float64(_) => Scalar::Float(self.float(i)),
+            Data::Dictionary { .. } | Data::Bytes { .. } => Scalar::Bytes(self.bytes_at(i)),
+        }
     }
-    /// Returns the memory that is held, in bytes; a dictionary counts in every column that shares it.
+
+    /// Returns the codes and what code 0 stands for, of integers, booleans and dictionaries (0).
+    pub fn codes(&self) -> Option<(i64, &Codes)> {
+        match &self.data {
+            Data::Int { base, codes } => Some((*base, codes)),
+            Data::Dictionary { codes, .. } => Some((0, codes)),
+            _ => None,
+        }
+    }
+
+    /// Returns the dictionary, if there is one.
+    pub fn dictionary(&self) -> Option<&Arc<Dictionary>> {
+        match &self.data {
+            Data::Dictionary { dictionary, .. } => Some(dictionary),
+            _ => None,
+        }
+    }
+
+    /// Returns the smallest and largest value over all blocks, as in [`BlockStatistics::range`].
+    pub fn range(&self) -> Option<(i64, i64)> {
+        self.blocks.iter().filter_map(|block| block.range).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+
+    /// Returns the memory that is held, in bytes, without the dictionary, which other parts share.
     pub fn byte_len(&self) -> usize {
-        todo!()
+        let data = match &self.data {
+            Data::Int { codes, .. } | Data::Dictionary { codes, .. } => codes.byte_len(),
+            Data::Wide(values) => values.byte_len(),
+            Data::Float32(values) => values.byte_len(),
+            Data::Float64(values) => values.byte_len(),
+            Data::Bytes { offsets, bytes } => offsets.byte_len() + bytes.byte_len(),
+        };
+        data + self.validity.as_ref().map_or(0, Bitmap::byte_len) + size_of_val(self.blocks.as_slice())
     }
+
+    /// Returns the bytes of a value in memory; 0 where they vary.
+    pub fn width(&self) -> usize {
+        match &self.data {
+            Data::Int { codes, .. } | Data::Dictionary { codes, .. } => codes.width(),
+            Data::Wide(_) => 16,
+            Data::Float32(_) => 4,
+            Data::Float64(_) => 8,
+            Data::Bytes { .. } => 0,
+        }
+    }
+
     /// Describes the encoding for people, as "u16 offsets from 19920101" or "dictionary of 25, u8".
     pub fn encoding(&self) -> String {
-        todo!()
-    }
-    /// Returns the column in the narrowest frame of reference (integers), or as it is; with block statistics.
-    pub fn compact(&self) -> Column {
-        todo!()
-    }
-    /// Computes the statistics of each block.
-    pub fn compute_blocks(&self) -> Vec<BlockStatistics> {
-        todo!()
-    }
-    /// Returns the column with block statistics.
-    pub fn with_blocks(self) -> Column {
-        todo!()
-    }
-    /// Joins columns of one type into one, in order.
-    ///
-    /// # Errors
-    /// If a merged dictionary would exceed 4 GiB.
-    pub fn concat(_kind: &Type, _columns: &[&Column]) -> Result<Column> {
-        todo!()
-    }
-    /// Encodes an Arrow array of any type that becomes `kind`.
-    ///
-    /// # Errors
-    /// If the array's type is not supported, or a value does not fit `kind`.
-    pub fn from_arrow(_array: &dyn arrow_array::Array, _kind: &Type) -> Result<Column> {
-        todo!()
-    }
-    /// Gives `range` of the rows as an Arrow array of exactly the type asked for.
-    ///
-    /// # Errors
-    /// If the column's type does not become that type.
-    pub fn to_arrow_as(
-        &self, _range: Range<usize>, _kind: &arrow_schema::DataType,
-    ) -> Result<arrow_array::ArrayRef> {
-        todo!()
-    }
-    /// Gives `range` of the rows as an Arrow array of the column's own Arrow type.
-    ///
-    /// # Errors
-    /// If the type has no Arrow form.
-    pub fn to_arrow(&self, range: Range<usize>) -> Result<arrow_array::ArrayRef> {
-        self.to_arrow_as(range, &self.kind.to_arrow())
+        match &self.data {
+            Data::Int { codes, .. } if self.kind == Type::Boolean => format!("{} flags", codes.width_name()),
+            Data::Int { base: 0, codes: Codes::U64(_) } => "int64".into(),
+            Data::Int { base, codes } => format!("{} offsets from {base}", codes.width_name()),
+            Data::Wide(_) => "int128".into(),
+            Data::Float32(_) => "float32".into(),
+            Data::Float64(_) => "float64".into(),
+            Data::Dictionary { codes, dictionary } => {
+                format!("dictionary of {}, {}", dictionary.len(), codes.width_name())
+            }
+            Data::Bytes { .. } if self.kind == Type::Binary => "plain bytes".into(),
+            Data::Bytes { .. } => "plain strings".into(),
+        }
     }
 }

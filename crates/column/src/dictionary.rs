@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use crate::interner::Interner;
 use crate::{AlignedVec, Buffer, Error, Result, Type};
 
 /// Distinct byte strings, ascending.
@@ -13,7 +14,12 @@ pub struct Dictionary {
     /// One more than there are values; empty for no value.
     offsets: Buffer<u32>,
     bytes: Buffer<u8>,
+    /// Every value is UTF-8.
+    text: bool,
 }
+
+/// The most bytes that the values of a dictionary take together: Arrow's offsets are signed 32-bit.
+pub const DICTIONARY_BYTES: usize = i32::MAX as usize;
 
 impl Dictionary {
     /// Takes values that are ascending and distinct, as offsets into bytes.
@@ -21,14 +27,16 @@ impl Dictionary {
     /// # Errors
     /// If they are not, or if `kind` is `String` and one is not UTF-8.
     pub fn new(kind: &Type, offsets: Buffer<u32>, bytes: Buffer<u8>) -> Result<Dictionary> {
-        let dictionary = Dictionary { offsets, bytes };
-        dictionary.check(kind)?;
-        Ok(dictionary)
+        let dictionary = Dictionary { offsets, bytes, text: false };
+        dictionary.check_order()?;
+        dictionary.check_text(kind)
     }
 
-    fn check(&self, kind: &Type) -> Result<()> {
+    fn check_order(&self) -> Result<()> {
         let bounded = self.offsets.first().is_none_or(|first| *first == 0)
             && self.offsets.last().is_none_or(|last| *last as usize == self.bytes.len())
+            && self.bytes.len() <= DICTIONARY_BYTES
+            && (!self.offsets.is_empty() || self.bytes.is_empty())
             && self.offsets.is_sorted();
         if !bounded {
             return Err(Error::internal("dictionary offsets do not ascend from 0 to the number of bytes"));
@@ -38,26 +46,27 @@ impl Dictionary {
                 return Err(Error::internal("dictionary values are not ascending and distinct"));
             }
         }
-        self.check_text(kind)
+        Ok(())
     }
 
-    fn check_text(&self, kind: &Type) -> Result<()> {
-        if *kind == Type::String && self.iter().any(|value| std::str::from_utf8(value).is_err()) {
+    fn check_text(mut self, kind: &Type) -> Result<Dictionary> {
+        self.text = *kind == Type::String;
+        if self.text && self.iter().any(|value| std::str::from_utf8(value).is_err()) {
             return Err(Error::input("text is not valid UTF-8; read the column as binary"));
         }
-        Ok(())
+        Ok(self)
     }
 
     /// Makes a dictionary of distinct values in any order, and tells the code of each.
     ///
     /// # Errors
-    /// If `kind` is `String` and a value is not UTF-8, or if the values take 4 GiB or more.
+    /// If `kind` is `String` and a value is not UTF-8, or if the values take 2 GiB or more.
     pub fn from_unsorted<V: AsRef<[u8]>>(kind: &Type, values: &[V]) -> Result<(Dictionary, Vec<u32>)> {
         let mut order: Vec<u32> = (0..values.len() as u32).collect();
         order.sort_unstable_by(|a, b| values[*a as usize].as_ref().cmp(values[*b as usize].as_ref()));
         let size: usize = values.iter().map(|value| value.as_ref().len()).sum();
-        if u32::try_from(size).is_err() {
-            return Err(Error::exhausted(format!("dictionary values exceed 4 GiB: {size} bytes")));
+        if size > DICTIONARY_BYTES {
+            return Err(Error::exhausted(format!("dictionary values exceed 2 GiB: {size} bytes")));
         }
         let mut remap = vec![0; values.len()];
         let mut offsets = AlignedVec::with_capacity(values.len() + 1);
@@ -68,17 +77,40 @@ impl Dictionary {
             bytes.extend_from_slice(values[position as usize].as_ref());
             offsets.push(bytes.len() as u32);
         }
-        let dictionary = Dictionary { offsets: offsets.into_buffer(), bytes: bytes.into_buffer() };
-        dictionary.check_text(kind)?;
-        Ok((dictionary, remap))
+        let dictionary = Dictionary { offsets: offsets.into_buffer(), bytes: bytes.into_buffer(), text: false };
+        Ok((dictionary.check_text(kind)?, remap))
     }
 
     /// Makes the union of dictionaries, and tells for each of them the new code of each old one.
     ///
     /// # Errors
-    /// If the union takes 4 GiB or more.
-    pub fn merge(_dictionaries: &[&Dictionary]) -> Result<(Dictionary, Vec<Vec<u32>>)> {
-        todo!()
+    /// If the union takes 2 GiB or more.
+    pub fn merge(dictionaries: &[&Dictionary]) -> Result<(Dictionary, Vec<Vec<u32>>)> {
+        let mut interner = Interner::new();
+        let mut interned: Vec<Vec<u32>> = Vec::with_capacity(dictionaries.len());
+        for (at, dictionary) in dictionaries.iter().enumerate() {
+            // Parts of one table mostly have the same values: recognise that by one comparison of bytes.
+            let same = dictionaries[..at].iter().position(|earlier| *earlier == *dictionary);
+            interned.push(match same {
+                Some(earlier) => interned[earlier].clone(),
+                None => dictionary.iter().map(|value| interner.intern(value)).collect(),
+            });
+        }
+        let (mut merged, remap) = interner.into_dictionary(&Type::Binary)?;
+        merged.text = dictionaries.iter().all(|dictionary| dictionary.text);
+        interned.iter_mut().flatten().for_each(|code| *code = remap[*code as usize]);
+        Ok((merged, interned))
+    }
+
+    /// Makes a dictionary of the empty string alone: what a column of nulls only names by its codes 0.
+    pub fn placeholder(kind: &Type) -> Dictionary {
+        let offsets = Buffer::from_slice(&[0, 0]);
+        Dictionary { offsets, bytes: Buffer::default(), text: *kind == Type::String }
+    }
+
+    /// Tells whether every value is known to be UTF-8.
+    pub fn is_text(&self) -> bool {
+        self.text
     }
 
     /// Returns how many values there are.
@@ -107,7 +139,9 @@ impl Dictionary {
     /// If there is no such code, or it is not text.
     #[inline]
     pub fn get_str(&self, code: u32) -> &str {
-        std::str::from_utf8(self.get(code)).expect("text was validated when the dictionary was made")
+        assert!(self.text, "the dictionary holds text");
+        // SAFETY: each value was validated when the dictionary was made, and it has not changed since.
+        unsafe { std::str::from_utf8_unchecked(self.get(code)) }
     }
 
     /// Returns the code of a value, or else the code before which it would be inserted.
