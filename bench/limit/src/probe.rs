@@ -1,0 +1,34 @@
+//! The memory bandwidth probe: how fast all threads together can read an array much larger than the caches.
+
+use std::{ops::Range, time::Instant};
+
+use crate::{parallel::fold, simd::dispatch};
+
+/// Bytes read: 1 GiB, well beyond any last-level cache of today but the largest servers'.
+const BYTES: usize = 1 << 30;
+
+dispatch! {
+    /// Sums a run of words in eight independent lanes, which leaves memory as the only limit.
+    pub fn sum(words: &[u64], rows: Range<usize>) -> u64 {
+        let mut lanes = [0u64; 8];
+        for chunk in words[rows].as_chunks::<8>().0 {
+            for (lane, word) in lanes.iter_mut().zip(chunk) {
+                *lane = lane.wrapping_add(*word);
+            }
+        }
+        lanes.iter().fold(0, |total, lane| total.wrapping_add(*lane))
+    }
+}
+
+/// Measures the bandwidth of reading memory on `threads` threads, in gigabytes (10^9) per second: the best of five passes.
+pub fn bandwidth(threads: usize) -> f64 {
+    let words = vec![1u64; BYTES / 8];
+    let pass = || {
+        let start = Instant::now();
+        let sums = fold(words.len(), threads.max(1), || 0u64, |total, rows| *total += sum(&words, rows));
+        let seconds = start.elapsed().as_secs_f64();
+        assert_eq!(sums.iter().sum::<u64>(), words.len() as u64, "the probe reads every word once");
+        BYTES as f64 / seconds / 1e9
+    };
+    (0..5).map(|_| pass()).fold(0.0, f64::max)
+}
