@@ -1,1 +1,33 @@
-//! cpu
+//! Runs one pipeline over morsels of a resident table, one worker a core.
+//!
+//! [`Job`] is a pipeline made ready: filters compiled to code ranges and sets, builds chosen dense or hashed, group keys
+//! to array indices, all from statistics. A worker takes [`Job::run`] from morsel to morsel; within one, vectors of a few
+//! thousand rows flow through the steps as a [`frame::Frame`]: row numbers that shrink as rows are dropped, and values
+//! that are fetched only when something needs them. `job.rs` is the place to start reading.
+
+mod aggregate;
+mod build;
+mod collect;
+pub mod evaluate;
+mod filter;
+mod frame;
+mod job;
+mod kernel;
+mod memory;
+mod plan;
+mod probe;
+mod range;
+mod select;
+mod simd;
+mod sort;
+mod support;
+mod vector;
+
+pub use build::Build;
+pub use collect::values_table;
+pub use job::{Job, Morsel, Output, Parallel, Settings, StepMetrics, Worker};
+pub use memory::MemoryBudget;
+pub use simd::{Level, level};
+pub use support::supports;
+pub use tandem_column::{Class, Error, Result};
+pub use vector::{BytesVector, Values, Vector};

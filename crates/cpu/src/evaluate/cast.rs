@@ -48,12 +48,8 @@ fn fast(values: &Values, from: &Type, to: &Type) -> Option<Values> {
         (Values::Int(values), _, _) if from.is_integer() => from_integer(values, to),
         (Values::Wide(values), _, _) if from.is_integer() => from_integer(values, to),
         (Values::Float(values), _, Type::Float64) => Some(Values::Float(values.clone())),
-        (Values::Float(values), _, Type::Float32) => {
-            Some(Values::Float(map(values, |value| f64::from(value as f32))))
-        }
-        (Values::Float(values), _, Type::Boolean) => {
-            Some(Values::Boolean(map(values, |value| u8::from(value != 0.0))))
-        }
+        (Values::Float(values), _, Type::Float32) => Some(Values::Float(map(values, |value| f64::from(value as f32)))),
+        (Values::Float(values), _, Type::Boolean) => Some(Values::Boolean(map(values, |value| u8::from(value != 0.0)))),
         (Values::Float(values), _, _) if to.is_integer() && to.repr() == Repr::Int => {
             let (low, high) = to.integer_range()?;
             // Both bounds are exact floats: powers of two, the upper one just outside the range. NaN fails both.

@@ -18,12 +18,7 @@ struct Test {
 }
 
 /// Computes a comparison.
-pub(super) fn compare(
-    evaluator: &Evaluator<'_>,
-    comparison: Comparison,
-    left: &Expr,
-    right: &Expr,
-) -> Result<Operand> {
+pub(super) fn compare(evaluator: &Evaluator<'_>, comparison: Comparison, left: &Expr, right: &Expr) -> Result<Operand> {
     let sides = [evaluator.operand(left)?, evaluator.operand(right)?];
     if sides.iter().any(Operand::is_null) {
         return Ok(Operand::Constant(Value::Null));

@@ -138,22 +138,42 @@ fn assemble(kind: &Type, rows: usize, mut pieces: Vec<Piece>) -> Operand {
         valid
     });
     let values = match kind.repr() {
-        Repr::Boolean => Values::Boolean(fixed(rows, &pieces, |values| match values {
-            Values::Boolean(values) => values,
-            _ => &[],
-        }, |value| matches!(value, Value::Boolean(true)).into())),
-        Repr::Int | Repr::Other => Values::Int(fixed(rows, &pieces, |values| match values {
-            Values::Int(values) => values,
-            _ => &[],
-        }, |value| integer(value) as i64)),
-        Repr::Wide => Values::Wide(fixed(rows, &pieces, |values| match values {
-            Values::Wide(values) => values,
-            _ => &[],
-        }, integer)),
-        Repr::Float => Values::Float(fixed(rows, &pieces, |values| match values {
-            Values::Float(values) => values,
-            _ => &[],
-        }, float)),
+        Repr::Boolean => Values::Boolean(fixed(
+            rows,
+            &pieces,
+            |values| match values {
+                Values::Boolean(values) => values,
+                _ => &[],
+            },
+            |value| matches!(value, Value::Boolean(true)).into(),
+        )),
+        Repr::Int | Repr::Other => Values::Int(fixed(
+            rows,
+            &pieces,
+            |values| match values {
+                Values::Int(values) => values,
+                _ => &[],
+            },
+            |value| integer(value) as i64,
+        )),
+        Repr::Wide => Values::Wide(fixed(
+            rows,
+            &pieces,
+            |values| match values {
+                Values::Wide(values) => values,
+                _ => &[],
+            },
+            integer,
+        )),
+        Repr::Float => Values::Float(fixed(
+            rows,
+            &pieces,
+            |values| match values {
+                Values::Float(values) => values,
+                _ => &[],
+            },
+            float,
+        )),
         Repr::Bytes => text(rows, &pieces),
     };
     Vector { values, valid }.into()
@@ -199,10 +219,15 @@ fn text(rows: usize, pieces: &[Piece]) -> Values {
         },
     });
     if let Some(dictionary) = shared.filter(|_| same) {
-        let codes = fixed(rows, pieces, |values| match values {
-            Values::Code { codes, .. } => codes,
-            _ => &[],
-        }, |_| 0);
+        let codes = fixed(
+            rows,
+            pieces,
+            |values| match values {
+                Values::Code { codes, .. } => codes,
+                _ => &[],
+            },
+            |_| 0,
+        );
         return Values::Code { codes, dictionary: dictionary.clone() };
     }
     let mut origin = vec![(u32::MAX, 0u32); rows];

@@ -2,7 +2,10 @@
 
 use memchr::memmem::Finder;
 use tandem_column::Result;
-use tandem_pipeline::{Expr, Value, scalar::like::{Matcher, Shape}};
+use tandem_pipeline::{
+    Expr, Value,
+    scalar::like::{Matcher, Shape},
+};
 
 use super::operand::Operand;
 use super::text::{measure, text};

@@ -129,9 +129,7 @@ impl Evaluator<'_> {
             Expr::Or(operands) => logic::or(self, operands),
             Expr::Not(input) => logic::not(self, input),
             Expr::IsNull(input) => logic::is_null(self, input),
-            Expr::Case { branches, otherwise, kind } => {
-                conditional::case(self, branches, otherwise.as_deref(), kind)
-            }
+            Expr::Case { branches, otherwise, kind } => conditional::case(self, branches, otherwise.as_deref(), kind),
             Expr::Cast { input, kind, failure } => cast::cast(self, input, kind, *failure),
             Expr::In { input, list } => membership::is_in(self, input, list),
             Expr::Like { input, pattern, escape, ignore_case } => {

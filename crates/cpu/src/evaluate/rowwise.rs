@@ -21,12 +21,14 @@ pub(super) fn compute(
     mut f: impl FnMut(&[Value]) -> Result<Value>,
 ) -> Result<Operand> {
     let rows = evaluator.rows();
-    let mut arguments: Vec<Value> = operands.iter().map(|operand| match operand {
-        Operand::Constant(value) => value.clone(),
-        Operand::Vector(_) => Value::Null,
-    }).collect();
-    let varying: Vec<usize> =
-        (0..operands.len()).filter(|&at| matches!(operands[at], Operand::Vector(_))).collect();
+    let mut arguments: Vec<Value> = operands
+        .iter()
+        .map(|operand| match operand {
+            Operand::Constant(value) => value.clone(),
+            Operand::Vector(_) => Value::Null,
+        })
+        .collect();
+    let varying: Vec<usize> = (0..operands.len()).filter(|&at| matches!(operands[at], Operand::Vector(_))).collect();
     if varying.is_empty() {
         return f(&arguments).map(Operand::Constant);
     }
@@ -82,12 +84,7 @@ pub(super) fn arithmetic(
 }
 
 /// Computes `−x`.
-pub(super) fn negate(
-    evaluator: &Evaluator<'_>,
-    operand: Operand,
-    kind: &Type,
-    overflow: Overflow,
-) -> Result<Operand> {
+pub(super) fn negate(evaluator: &Evaluator<'_>, operand: Operand, kind: &Type, overflow: Overflow) -> Result<Operand> {
     let kinds = std::slice::from_ref(kind);
     compute(evaluator, kind, &[operand], kinds, |values| scalar::negate(&values[0], kind, overflow))
 }

@@ -91,7 +91,8 @@ impl Random {
                 Value::Integer(self.between(-limit, limit))
             }
             Type::String => {
-                let words = ["", "a", "Straße", "100%", "x_y", "  pad ", "12", "-7.5", "2024-02-29", "word 1", "ÄÖ", "abcabc"];
+                let words =
+                    ["", "a", "Straße", "100%", "x_y", "  pad ", "12", "-7.5", "2024-02-29", "word 1", "ÄÖ", "abcabc"];
                 match self.below(3) {
                     0 => Value::string(self.pick(&words)),
                     1 => Value::string(format!("word {}", self.below(30))),
@@ -193,7 +194,10 @@ impl Random {
                 Expr::In { input: self.boxed(slots, &kind, depth), list }
             }
             7 => {
-                let patterns = ["word 1", "word%", "%1", "%or%", "w%d%1%", "_ord%", "%", "", "100\\%", "x!_y", "%%", "%a%c", "WORD%"];
+                let patterns = [
+                    "word 1", "word%", "%1", "%or%", "w%d%1%", "_ord%", "%", "", "100\\%", "x!_y", "%%", "%a%c",
+                    "WORD%",
+                ];
                 let pattern: Arc<str> = self.pick(&patterns).into();
                 let escape = self.pick(&[None, None, Some('!')]);
                 let ignore_case = self.below(3) == 0;

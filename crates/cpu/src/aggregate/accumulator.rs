@@ -1,0 +1,380 @@
+//! The running state of one aggregate for every group, as arrays indexed by group.
+
+
+
+use hashbrown::HashSet;
+use tandem_column::{Repr, Result, Type};
+use tandem_pipeline::{
+    Aggregate, AggregateFunction, Value,
+    scalar::aggregate::{Accumulator as Scalar, Moments},
+};
+
+use crate::{BytesVector, Values, Vector, build::write_key};
+
+/// Which group each row belongs to.
+#[derive(Clone, Copy)]
+pub(super) enum Groups<'a> {
+    /// All rows to group 0.
+    One,
+    /// A group per row.
+    Each(&'a [u32]),
+}
+
+impl Groups<'_> {
+    #[inline(always)]
+    fn of(&self, row: usize) -> usize {
+        match self {
+            Groups::One => 0,
+            Groups::Each(groups) => groups[row] as usize,
+        }
+    }
+}
+
+/// The state of one aggregate.
+#[derive(Debug)]
+pub(super) struct Accumulator {
+    aggregate: Aggregate,
+    argument: Type,
+    state: State,
+    /// How many rows contributed to each group; not kept where every row does (see `counted`).
+    counts: Vec<i64>,
+    counted: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Only `counts` matter.
+    Count,
+    /// Sums that statistics prove to fit 64 bits.
+    Int(Vec<i64>),
+    /// Exact sums.
+    Wide(Vec<i128>),
+    Float(Vec<f64>),
+    /// Smallest or largest integer (booleans and sums of flags too).
+    Best(Vec<i64>),
+    BestWide(Vec<i128>),
+    BestFloat(Vec<f64>),
+    BestBytes(Vec<Vec<u8>>),
+    /// Count, mean and squared distances from it.
+    Spread(Vec<Moments>),
+    First(Vec<Option<Value>>),
+    /// Distinct argument values of each group, aggregated at the end.
+    Distinct { seen: HashSet<Vec<u8>>, groups: Vec<u32>, values: Vector },
+}
+
+impl Accumulator {
+    /// `narrow`: the sum of all rows fits 64 bits. `total`: every row contributes, so counts need not be kept.
+    pub(super) fn new(aggregate: &Aggregate, argument: Type, narrow: bool, total: bool) -> Accumulator {
+        use AggregateFunction as F;
+        let counted = match aggregate.function {
+            F::CountRows | F::Count | F::Average => true,
+            F::VarianceSample | F::VariancePopulation | F::DeviationSample | F::DeviationPopulation | F::First => false,
+            _ => !total,
+        };
+        let state = if aggregate.distinct && !matches!(aggregate.function, F::Min | F::Max) {
+            State::Distinct { seen: HashSet::new(), groups: Vec::new(), values: Vector::empty(&argument) }
+        } else {
+            match (aggregate.function, argument.repr()) {
+                (F::CountRows | F::Count, _) => State::Count,
+                (F::Sum | F::Average, Repr::Float) => State::Float(Vec::new()),
+                (F::Average, Repr::Int) if argument.is_integer() => State::Float(Vec::new()),
+                (F::Sum | F::Average, Repr::Int) if narrow => State::Int(Vec::new()),
+                (F::Sum | F::Average, _) => State::Wide(Vec::new()),
+                (F::Min | F::Max | F::BoolAnd | F::BoolOr, Repr::Int | Repr::Boolean) => State::Best(Vec::new()),
+                (F::Min | F::Max, Repr::Wide) => State::BestWide(Vec::new()),
+                (F::Min | F::Max, Repr::Float) => State::BestFloat(Vec::new()),
+                (F::Min | F::Max, _) => State::BestBytes(Vec::new()),
+                (F::First, _) => State::First(Vec::new()),
+                _ => State::Spread(Vec::new()),
+            }
+        };
+        Accumulator { aggregate: aggregate.clone(), argument, state, counts: Vec::new(), counted }
+    }
+
+    fn smallest(&self) -> bool {
+        matches!(self.aggregate.function, AggregateFunction::Min | AggregateFunction::BoolAnd)
+    }
+
+    /// Makes room for `groups` groups.
+    pub(super) fn resize(&mut self, groups: usize) {
+        if self.counted {
+            self.counts.resize(groups, 0);
+        }
+        let smallest = self.smallest();
+        match &mut self.state {
+            State::Count | State::Distinct { .. } => {}
+            State::Int(sums) => sums.resize(groups, 0),
+            State::Wide(sums) => sums.resize(groups, 0),
+            State::Float(sums) => sums.resize(groups, 0.0),
+            State::Best(best) => best.resize(groups, if smallest { i64::MAX } else { i64::MIN }),
+            State::BestWide(best) => best.resize(groups, if smallest { i128::MAX } else { i128::MIN }),
+            State::BestFloat(best) => best.resize(groups, worst(smallest)),
+            State::BestBytes(best) => best.resize(groups, Vec::new()),
+            State::Spread(spread) => spread.resize(groups, Moments::default()),
+            State::First(first) => first.resize(groups, None),
+        }
+    }
+
+    /// Adds rows; only those with `mask` set contribute, nulls never do.
+    pub(super) fn update(&mut self, groups: Groups<'_>, rows: usize, vector: Option<&Vector>, mask: Option<&[u8]>) {
+        let both: Vec<u8>;
+        let nulls = vector.and_then(|v| v.valid.as_deref());
+        let mask = match (nulls, mask) {
+            (Some(valid), Some(mask)) => {
+                both = valid.iter().zip(mask).map(|(a, b)| a & b).collect();
+                Some(both.as_slice())
+            }
+            (Some(one), None) | (None, Some(one)) => Some(one),
+            (None, None) => None,
+        };
+        if let State::First(first) = &mut self.state {
+            let Some(vector) = vector else { return };
+            for row in 0..rows {
+                let slot = &mut first[groups.of(row)];
+                if slot.is_none() {
+                    *slot = Some(vector.value(row, &self.argument));
+                }
+            }
+            return;
+        }
+        if let State::Spread(spread) = &mut self.state {
+            let Some(Values::Float(values)) = vector.map(|v| &v.values) else { return };
+            for_rows(rows, mask, |row| spread[groups.of(row)].update(values[row]));
+            return;
+        }
+        // The first contribution decides an empty `BestBytes`, so it looks at counts before they grow.
+        let smallest = self.smallest();
+        match (&mut self.state, vector.map(|v| &v.values)) {
+            (State::BestBytes(best), Some(values)) => for_rows(rows, mask, |row| {
+                let group = groups.of(row);
+                let value = values.bytes(row);
+                let better = if smallest { value < best[group].as_slice() } else { value > best[group].as_slice() };
+                if self.counts[group] == 0 || better {
+                    best[group].clear();
+                    best[group].extend_from_slice(value);
+                }
+                self.counts[group] += 1;
+            }),
+            (State::Count, _) => {}
+            (State::Int(sums), Some(Values::Int(values))) => match (groups, mask) {
+                (Groups::One, None) => sums[0] += values.iter().sum::<i64>(),
+                _ => for_rows(rows, mask, |row| sums[groups.of(row)] += values[row]),
+            },
+            (State::Wide(sums), Some(Values::Int(values))) => {
+                for_rows(rows, mask, |row| sums[groups.of(row)] += i128::from(values[row]));
+            }
+            (State::Wide(sums), Some(Values::Wide(values))) => for_rows(rows, mask, |row| {
+                let sum = &mut sums[groups.of(row)];
+                *sum = sum.saturating_add(values[row]);
+            }),
+            (State::Float(sums), Some(Values::Float(values))) => {
+                for_rows(rows, mask, |row| sums[groups.of(row)] += values[row]);
+            }
+            (State::Float(sums), Some(Values::Int(values))) => {
+                for_rows(rows, mask, |row| sums[groups.of(row)] += values[row] as f64);
+            }
+            (State::Best(best), Some(Values::Int(values))) => for_rows(rows, mask, |row| {
+                let best = &mut best[groups.of(row)];
+                *best = if smallest { values[row].min(*best) } else { values[row].max(*best) };
+            }),
+            (State::Best(best), Some(Values::Boolean(values))) => for_rows(rows, mask, |row| {
+                let (best, value) = (&mut best[groups.of(row)], i64::from(values[row]));
+                *best = if smallest { value.min(*best) } else { value.max(*best) };
+            }),
+            (State::BestWide(best), Some(Values::Wide(values))) => for_rows(rows, mask, |row| {
+                let best = &mut best[groups.of(row)];
+                *best = if smallest { values[row].min(*best) } else { values[row].max(*best) };
+            }),
+            (State::BestFloat(best), Some(Values::Float(values))) => for_rows(rows, mask, |row| {
+                let best = &mut best[groups.of(row)];
+                let order = values[row].total_cmp(best);
+                if if smallest { order.is_lt() } else { order.is_gt() } {
+                    *best = values[row];
+                }
+            }),
+            (State::Distinct { seen, groups: of, values }, Some(_)) => {
+                let vector = vector.expect("a distinct aggregate has an argument");
+                let (mut fresh, mut key) = (Vec::new(), Vec::new());
+                for_rows(rows, mask, |row| {
+                    key.clear();
+                    key.extend_from_slice(&(groups.of(row) as u32).to_le_bytes());
+                    write_key(&[vector], row, &mut key);
+                    if !seen.contains(&key) {
+                        seen.insert(key.clone());
+                        of.push(groups.of(row) as u32);
+                        fresh.push(row as u32);
+                    }
+                });
+                if !fresh.is_empty() {
+                    values.append(&vector.take(&fresh));
+                }
+                return;
+            }
+            _ => debug_assert!(false, "an aggregate's argument has the representation it was planned for"),
+        }
+        if self.counted && !matches!(self.state, State::BestBytes(_)) {
+            match (groups, mask) {
+                (Groups::One, None) => self.counts[0] += rows as i64,
+                _ => for_rows(rows, mask, |row| self.counts[groups.of(row)] += 1),
+            }
+        }
+    }
+
+    /// Adds another worker's state: its group `from` becomes group `to` for each pair.
+    pub(super) fn merge(&mut self, other: &Accumulator, pairs: &[(u32, u32)]) {
+        let smallest = self.smallest();
+        let each = |f: &mut dyn FnMut(usize, usize)| pairs.iter().for_each(|(a, b)| f(*a as usize, *b as usize));
+        match (&mut self.state, &other.state) {
+            (State::Int(a), State::Int(b)) => each(&mut |from, to| a[to] += b[from]),
+            (State::Wide(a), State::Wide(b)) => each(&mut |from, to| a[to] = a[to].saturating_add(b[from])),
+            (State::Float(a), State::Float(b)) => each(&mut |from, to| a[to] += b[from]),
+            (State::Best(a), State::Best(b)) => {
+                each(&mut |from, to| a[to] = if smallest { a[to].min(b[from]) } else { a[to].max(b[from]) });
+            }
+            (State::BestWide(a), State::BestWide(b)) => {
+                each(&mut |from, to| a[to] = if smallest { a[to].min(b[from]) } else { a[to].max(b[from]) });
+            }
+            (State::BestFloat(a), State::BestFloat(b)) => each(&mut |from, to| {
+                let order = b[from].total_cmp(&a[to]);
+                if if smallest { order.is_lt() } else { order.is_gt() } {
+                    a[to] = b[from];
+                }
+            }),
+            (State::BestBytes(a), State::BestBytes(b)) => each(&mut |from, to| {
+                let better = if smallest { b[from] < a[to] } else { b[from] > a[to] };
+                if other.counts[from] > 0 && (self.counts[to] == 0 || better) {
+                    a[to].clone_from(&b[from]);
+                }
+            }),
+            (State::Spread(a), State::Spread(b)) => each(&mut |from, to| a[to].merge(b[from])),
+            (State::First(a), State::First(b)) => each(&mut |from, to| {
+                if a[to].is_none() {
+                    a[to].clone_from(&b[from]);
+                }
+            }),
+            (State::Distinct { seen, groups, values }, State::Distinct { groups: theirs, values: more, .. }) => {
+                let to: hashbrown::HashMap<u32, u32> = pairs.iter().copied().collect();
+                let (mut fresh, mut key) = (Vec::new(), Vec::new());
+                for (row, group) in theirs.iter().enumerate() {
+                    let Some(group) = to.get(group) else { continue };
+                    key.clear();
+                    key.extend_from_slice(&group.to_le_bytes());
+                    write_key(&[more], row, &mut key);
+                    if seen.insert(key.clone()) {
+                        groups.push(*group);
+                        fresh.push(row as u32);
+                    }
+                }
+                if !fresh.is_empty() {
+                    values.append(&more.take(&fresh));
+                }
+            }
+            _ => {}
+        }
+        if self.counted {
+            pairs.iter().for_each(|(from, to)| self.counts[*to as usize] += other.counts[*from as usize]);
+        }
+    }
+
+    /// Returns the results of some groups.
+    pub(super) fn finish(&self, groups: &[u32]) -> Result<Vector> {
+        use AggregateFunction as F;
+        if let State::Distinct { groups: of, values, .. } = &self.state {
+            let plain = Aggregate { distinct: false, filter: None, ..self.aggregate.clone() };
+            let mut replay = Accumulator::new(&plain, self.argument.clone(), false, false);
+            replay.resize(groups.iter().map(|g| *g as usize + 1).max().unwrap_or(0));
+            let kept: Vec<u32> = (0..of.len() as u32).filter(|row| (of[*row as usize] as usize) < replay.size()).collect();
+            let of: Vec<u32> = kept.iter().map(|row| of[*row as usize]).collect();
+            replay.update(Groups::Each(&of), of.len(), Some(&values.take(&kept)), None);
+            return replay.finish(groups);
+        }
+        let kind = &self.aggregate.kind;
+        let pick = groups.iter().map(|g| *g as usize);
+        let count = |g: usize| if self.counted { self.counts[g] } else { 1 };
+        let valid: Vec<u8> = pick.clone().map(|g| (count(g) > 0) as u8).collect();
+        let values = match (&self.state, self.aggregate.function) {
+            (State::Count, _) => return Ok(Vector::new(Values::Int(pick.map(|g| self.counts[g]).collect()))),
+            (State::First(first), _) => {
+                let values: Vec<Value> = pick.map(|g| first[g].clone().unwrap_or(Value::Null)).collect();
+                return Ok(Vector::from_values(kind, &values));
+            }
+            (State::Float(sums), F::Average) => {
+                Values::Float(pick.map(|g| sums[g] / self.counts[g] as f64).map(|v| round(v, kind)).collect())
+            }
+            (State::Float(sums), _) => Values::Float(pick.map(|g| round(sums[g], kind)).collect()),
+            (State::Best(best), _) if *kind == Type::Boolean => {
+                Values::Boolean(pick.map(|g| (best[g] == 1) as u8).collect())
+            }
+            (State::Best(best), _) => Values::Int(pick.map(|g| if count(g) > 0 { best[g] } else { 0 }).collect()),
+            (State::BestWide(best), _) => Values::Wide(pick.map(|g| best[g]).collect()),
+            (State::BestFloat(best), _) => Values::Float(pick.map(|g| best[g]).collect()),
+            (State::BestBytes(best), _) => {
+                Values::Bytes(pick.map(|g| best[g].as_slice()).collect::<BytesVector>())
+            }
+            (State::Spread(spread), _) => {
+                let result = |g: usize| Scalar::of_moments(&self.aggregate, &self.argument, spread[g]).finish();
+                return Ok(Vector::from_values(kind, &pick.map(result).collect::<Result<Vec<_>>>()?));
+            }
+            (State::Int(_) | State::Wide(_), _) => {
+                let sum = |g: usize| match &self.state {
+                    State::Int(sums) => i128::from(sums[g]),
+                    State::Wide(sums) => sums[g],
+                    _ => 0,
+                };
+                // A sum without counts contributed at least once.
+                let result = |g: usize| Scalar::of_total(&self.aggregate, &self.argument, sum(g), count(g)).finish();
+                let values = pick.map(result).collect::<Result<Vec<Value>>>()?;
+                return Ok(Vector::from_values(kind, &values));
+            }
+            (State::Distinct { .. }, _) => return Ok(Vector::nulls(kind, groups.len())),
+        };
+        Ok(Vector { values, valid: valid.contains(&0).then_some(valid) })
+    }
+
+    /// Returns how many groups there is room for.
+    fn size(&self) -> usize {
+        match &self.state {
+            State::Count => self.counts.len(),
+            State::Int(v) => v.len(),
+            State::Wide(v) => v.len(),
+            State::Float(v) => v.len(),
+            State::Best(v) => v.len(),
+            State::BestWide(v) => v.len(),
+            State::BestFloat(v) => v.len(),
+            State::BestBytes(v) => v.len(),
+            State::Spread(v) => v.len(),
+            State::First(v) => v.len(),
+            State::Distinct { .. } => 0,
+        }
+    }
+
+    /// Returns about how many bytes the state takes.
+    pub(super) fn byte_len(&self) -> usize {
+        let each = match &self.state {
+            State::Count => 0,
+            State::Int(_) | State::Float(_) | State::Best(_) | State::BestFloat(_) => 8,
+            State::Wide(_) | State::BestWide(_) | State::Spread(_) => 16,
+            State::BestBytes(_) | State::First(_) => 48,
+            State::Distinct { seen, .. } => return seen.len() * 80,
+        };
+        self.size() * each + self.counts.len() * 8
+    }
+}
+
+fn worst(smallest: bool) -> f64 {
+    // The ends of the total order: a NaN with all bits set of either sign.
+    f64::from_bits(if smallest { u64::MAX >> 1 } else { u64::MAX })
+}
+
+fn round(value: f64, kind: &Type) -> f64 {
+    if *kind == Type::Float32 { f64::from(value as f32) } else { value }
+}
+
+#[inline(always)]
+fn for_rows(rows: usize, mask: Option<&[u8]>, mut f: impl FnMut(usize)) {
+    match mask {
+        None => (0..rows).for_each(f),
+        Some(mask) => (0..rows).filter(|row| mask[*row] != 0).for_each(&mut f),
+    }
+}
+

@@ -1,0 +1,254 @@
+//! Grouping and aggregating: an array of groups where keys have few places, a hash table otherwise.
+
+mod accumulator;
+mod groups;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use accumulator::{Accumulator, Groups};
+use groups::{GroupTable, Key, Packing, dense_groups, dense_values};
+use tandem_column::{Field, Repr, Result, Table, Type};
+use tandem_pipeline::{Aggregate, AggregateFunction, SlotId};
+
+use crate::{
+    MemoryBudget, Values, Vector,
+    collect::{Chunk, to_table},
+    evaluate::Slots,
+    frame::{Frame, Layout},
+    job::Parallel,
+    memory::Reservation,
+    range::Domain,
+};
+
+/// An array of groups may have this many places: what a core's L2 cache holds of one 8-byte state, times four.
+const DENSE_GROUPS: u64 = 1 << 18;
+/// From this many groups on, workers' tables are merged in parallel shares of the key space.
+const PARALLEL_GROUPS: usize = 1 << 14;
+
+/// An aggregation made ready.
+pub(crate) struct AggregatePlan {
+    keys: Vec<SlotId>,
+    key_kinds: Vec<Type>,
+    mode: Mode,
+    aggregates: Vec<Planned>,
+    schema: Arc<[Field]>,
+    collide: bool,
+    budget: Arc<MemoryBudget>,
+}
+
+struct Planned {
+    aggregate: Aggregate,
+    argument: Type,
+    narrow: bool,
+    total: bool,
+}
+
+enum Mode {
+    One,
+    Dense { keys: Vec<Key>, groups: usize },
+    Hash(Packing),
+}
+
+/// One worker's groups.
+pub(crate) struct AggregateState {
+    table: Option<GroupTable>,
+    /// Which places of a dense array have met a row.
+    met: Vec<u8>,
+    accumulators: Vec<Accumulator>,
+    reservation: Reservation,
+}
+
+impl AggregatePlan {
+    pub(crate) fn new(
+        keys: &[SlotId],
+        aggregates: &[Aggregate],
+        layout: &Layout,
+        domains: &[Domain],
+        rows: usize,
+        schema: Arc<[Field]>,
+        collide: bool,
+        budget: &Arc<MemoryBudget>,
+    ) -> AggregatePlan {
+        let key_kinds: Vec<Type> = keys.iter().map(|slot| layout.slots[*slot].kind.clone()).collect();
+        let places: Option<Vec<Key>> =
+            keys.iter().zip(&key_kinds).map(|(slot, kind)| Key::new(*slot, kind, &domains[*slot])).collect();
+        let total = places.as_ref().map(|keys| {
+            keys.iter().try_fold(1u64, |total, key| total.checked_mul(key.size)).unwrap_or(u64::MAX)
+        });
+        let mode = match (places, total) {
+            _ if keys.is_empty() => Mode::One,
+            // With forced collisions the hash table is what is to be tested.
+            (Some(keys), Some(total)) if total <= DENSE_GROUPS && !collide => {
+                Mode::Dense { keys, groups: total as usize }
+            }
+            (places, _) => Mode::Hash(Packing::new(keys, places.as_deref())),
+        };
+        let aggregates = aggregates
+            .iter()
+            .map(|aggregate| {
+                let argument = aggregate.argument.map_or(Type::Int64, |slot| layout.slots[slot].kind.clone());
+                let domain = aggregate.argument.map(|slot| &domains[slot]);
+                // |value| × rows bounds every partial sum.
+                let narrow = domain.and_then(|d| d.range).is_some_and(|(low, high)| {
+                    let most = low.unsigned_abs().max(high.unsigned_abs());
+                    u128::from(most) * (rows as u128) < i64::MAX as u128
+                });
+                let narrow = narrow && argument.repr() == Repr::Int;
+                let total = aggregate.filter.is_none() && domain.is_some_and(|d| !d.nullable) && !keys.is_empty();
+                Planned { aggregate: aggregate.clone(), argument, narrow, total }
+            })
+            .collect();
+        let (keys, budget) = (keys.to_vec(), budget.clone());
+        AggregatePlan { keys, key_kinds, mode, aggregates, schema, collide, budget }
+    }
+
+    /// Describes the choice made, for people.
+    pub(crate) fn note(&self) -> String {
+        match &self.mode {
+            Mode::One => "one group".into(),
+            Mode::Dense { groups, .. } => format!("groups as an array of {groups}"),
+            Mode::Hash(Packing::Integer(_)) => "groups hashed by a packed integer".into(),
+            Mode::Hash(Packing::Bytes(_)) => "groups hashed by key bytes".into(),
+        }
+    }
+
+    pub(crate) fn state(&self) -> AggregateState {
+        let groups = match &self.mode {
+            Mode::One => 1,
+            Mode::Dense { groups, .. } => *groups,
+            Mode::Hash(_) => 0,
+        };
+        let table = match &self.mode {
+            Mode::Hash(packing) => Some(GroupTable::new(packing.clone(), self.key_kinds.clone(), self.collide)),
+            _ => None,
+        };
+        let mut state = self.empty(table);
+        state.met = vec![0; groups];
+        state.accumulators.iter_mut().for_each(|a| a.resize(groups));
+        state
+    }
+
+    fn empty(&self, table: Option<GroupTable>) -> AggregateState {
+        let accumulators =
+            self.aggregates.iter().map(|p| Accumulator::new(&p.aggregate, p.argument.clone(), p.narrow, p.total));
+        let reservation = Reservation::new(&self.budget, "the groups of an aggregation");
+        AggregateState { table, met: Vec::new(), accumulators: accumulators.collect(), reservation }
+    }
+
+    /// Adds the active rows of a frame.
+    pub(crate) fn update(&self, state: &mut AggregateState, frame: &Frame<'_>) -> Result<()> {
+        let rows = frame.count();
+        let numbers;
+        let groups = match &self.mode {
+            Mode::One => {
+                state.met[0] = 1;
+                Groups::One
+            }
+            Mode::Dense { keys, .. } => {
+                numbers = dense_groups(keys, frame)?;
+                numbers.iter().for_each(|group| state.met[*group as usize] = 1);
+                Groups::Each(&numbers)
+            }
+            Mode::Hash(_) => {
+                let table = state.table.as_mut().expect("a hashed state has a table");
+                numbers = table.groups(frame)?;
+                let groups = table.len();
+                state.accumulators.iter_mut().for_each(|a| a.resize(groups));
+                let bytes = table.byte_len() + state.accumulators.iter().map(Accumulator::byte_len).sum::<usize>();
+                state.reservation.grow_to(bytes)?;
+                Groups::Each(&numbers)
+            }
+        };
+        for (planned, accumulator) in self.aggregates.iter().zip(&mut state.accumulators) {
+            let vector = match planned.aggregate.argument {
+                Some(slot) if planned.aggregate.function != AggregateFunction::CountRows => Some(frame.vector(slot)?),
+                _ => None,
+            };
+            let mask = match planned.aggregate.filter {
+                None => None,
+                Some(slot) => {
+                    let filter = frame.vector(slot)?;
+                    let Values::Boolean(values) = &filter.values else {
+                        return Err(crate::Error::internal("an aggregate's filter is a boolean slot"));
+                    };
+                    let valid = filter.valid.as_ref();
+                    let keep = |row: usize| values[row] & valid.map_or(1, |valid| valid[row]);
+                    Some((0..rows).map(keep).collect::<Vec<u8>>())
+                }
+            };
+            accumulator.update(groups, rows, vector.as_deref(), mask.as_deref());
+        }
+        Ok(())
+    }
+
+    /// Merges the workers' groups into the result.
+    pub(crate) fn finish(&self, mut states: Vec<AggregateState>, parallel: Parallel<'_>) -> Result<Table> {
+        if states.is_empty() {
+            states.push(self.state());
+        }
+        let chunks = match &self.mode {
+            Mode::Hash(_) => self.finish_hashed(states, parallel)?,
+            _ => {
+                let mut states = states.into_iter();
+                let mut all = states.next().expect("at least one state");
+                for state in states {
+                    let met = state.met.iter().enumerate().filter(|(_, met)| **met != 0);
+                    let pairs: Vec<(u32, u32)> = met.map(|(g, _)| (g as u32, g as u32)).collect();
+                    pairs.iter().for_each(|(g, _)| all.met[*g as usize] = 1);
+                    all.accumulators.iter_mut().zip(&state.accumulators).for_each(|(a, b)| a.merge(b, &pairs));
+                }
+                let met = all.met.iter().enumerate().filter(|(_, met)| **met != 0 || self.keys.is_empty());
+                let groups: Vec<u32> = met.map(|(group, _)| group as u32).collect();
+                let keys = match &self.mode {
+                    Mode::Dense { keys, .. } => dense_values(keys, &groups),
+                    _ => Vec::new(),
+                };
+                vec![self.chunk(0, keys, &all.accumulators, &groups)?]
+            }
+        };
+        Ok(to_table(self.schema.clone(), chunks))
+    }
+
+    fn finish_hashed(&self, states: Vec<AggregateState>, parallel: Parallel<'_>) -> Result<Vec<Chunk>> {
+        let tables: Vec<&GroupTable> = states.iter().filter_map(|s| s.table.as_ref()).collect();
+        let groups: usize = tables.iter().map(|t| t.len()).sum();
+        if let [state] = states.as_slice() {
+            let table = tables[0];
+            let all: Vec<u32> = (0..table.len() as u32).collect();
+            return Ok(vec![self.chunk(0, table.values(), &state.accumulators, &all)?]);
+        }
+        let parts = if groups >= PARALLEL_GROUPS { 16 } else { 1 };
+        let shares: Vec<Vec<u32>> = tables.iter().map(|table| table.shares(parts)).collect();
+        let chunks = Mutex::new(Vec::with_capacity(parts));
+        parallel(parts, &|part| {
+            let mut merged = self.empty(Some(tables[0].fresh()));
+            for ((state, table), shares) in states.iter().zip(&tables).zip(&shares) {
+                let theirs: Vec<u32> =
+                    (0..table.len() as u32).filter(|group| shares[*group as usize] as usize == part).collect();
+                let ours = merged.table.as_mut().expect("made with a table");
+                let pairs = ours.absorb(table, &theirs);
+                let groups = ours.len();
+                for (a, b) in merged.accumulators.iter_mut().zip(&state.accumulators) {
+                    a.resize(groups);
+                    a.merge(b, &pairs);
+                }
+            }
+            let table = merged.table.as_ref().expect("made with a table");
+            let all: Vec<u32> = (0..table.len() as u32).collect();
+            let chunk = self.chunk(part, table.values(), &merged.accumulators, &all)?;
+            chunks.lock().unwrap_or_else(PoisonError::into_inner).push(chunk);
+            Ok(())
+        })?;
+        let mut chunks = chunks.into_inner().unwrap_or_else(PoisonError::into_inner);
+        chunks.sort_by_key(|chunk: &Chunk| chunk.morsel);
+        Ok(chunks)
+    }
+
+    fn chunk(&self, part: usize, keys: Vec<Vector>, accumulators: &[Accumulator], groups: &[u32]) -> Result<Chunk> {
+        let mut vectors = keys;
+        for accumulator in accumulators {
+            vectors.push(accumulator.finish(groups)?);
+        }
+        Ok(Chunk { morsel: part, rows: groups.len(), vectors })
+    }
+}

@@ -1,0 +1,564 @@
+//! The side of a join that rows are looked up in.
+//!
+//! Rows are collected as they come, then laid out once in *entries*: rows of equal key next to each other, payload
+//! columns compacted and in entry order. Looking a key up gives a range of entries. Integer keys that lie densely become
+//! an array index (and, where only existence matters, one bit each); other keys go through a static hash directory.
+
+use std::rc::Rc;
+
+use tandem_column::{AlignedVec, Bitmap, BitmapBuilder, Buffer, Code, Codes, Column, Result, Type};
+
+use crate::{BytesVector, Error, Values, Vector, kernel::Set};
+
+/// A dense array may have this many places per key, or [`DENSE_FREE`] in all: beyond, hashing takes less memory.
+const DENSE_PER_KEY: usize = 4;
+/// With no payload a place costs one bit, so many more may stay empty.
+const DENSE_BITS_PER_KEY: usize = 64;
+/// Dense arrays up to this many places are always taken: they fit a core's cache.
+const DENSE_FREE: usize = 1 << 17;
+
+/// What probes will ask of a build.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Use {
+    /// Some probe emits build rows, matched or not: rows with null keys must be kept.
+    pub(crate) outer: bool,
+    /// Null keys match null keys.
+    pub(crate) null_equals_null: bool,
+    /// Every probe only asks whether a match exists.
+    pub(crate) existence: bool,
+    /// All keys get the same hash, to test collisions.
+    pub(crate) collide: bool,
+}
+
+/// Rows of a build side, laid out for lookup.
+#[derive(Debug)]
+pub struct Build {
+    /// How many rows there are, null keys included.
+    pub(crate) rows: usize,
+    /// Payload columns in entry order.
+    pub(crate) payload: Vec<Column>,
+    /// Smallest and largest integer (or code) of each payload column.
+    pub(crate) ranges: Vec<Option<(i64, i64)>>,
+    /// How keys lead to entries.
+    pub(crate) lookup: Lookup,
+    /// Some key was null.
+    pub(crate) null_key: bool,
+    /// Entries that hold a row: all for hashed lookups, some places of a dense array.
+    pub(crate) entries: usize,
+}
+
+#[derive(Debug)]
+pub(crate) enum Lookup {
+    /// No keys: every entry matches.
+    All,
+    /// Entry = key − min, at most one row each.
+    Unique(Set),
+    /// Entries of key `k` are `starts[k − min] .. starts[k − min + 1]`.
+    Dense { set: Set, starts: Vec<u32> },
+    /// By hash of the key.
+    Hash(Directory),
+}
+
+/// A static hash table: a bucket's entries lie next to each other, equal keys adjacent.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    keys: Keys,
+    /// Entries of bucket `b` are `starts[b] .. starts[b + 1]`; their number is a power of two plus one.
+    starts: Vec<u32>,
+    collide: bool,
+}
+
+#[derive(Debug)]
+enum Keys {
+    /// All key columns packed into one integer, per entry.
+    Packed { packing: Vec<Packed>, values: Vec<u64> },
+    /// All key columns written one after the other, per entry.
+    Bytes(BytesVector),
+}
+
+/// How one integer key is packed: `(value − min + 1) << shift`, 0 for null.
+#[derive(Clone, Copy, Debug)]
+struct Packed {
+    min: i64,
+    span: u64,
+    shift: u32,
+}
+
+impl Build {
+    /// Lays out collected rows.
+    pub(crate) fn new(rows: usize, keys: Vec<Vector>, payload: Vec<Vector>, kinds: &[Type], used: Use) -> Result<Build> {
+        if rows >= u32::MAX as usize {
+            return Err(Error::exhausted(format!("the build side of a join has too many rows: {rows}")));
+        }
+        let null_key = keys.iter().any(|k| k.valid.as_ref().is_some_and(|v| v.contains(&0)));
+        let (lookup, order) = if keys.is_empty() {
+            (Lookup::All, (0..rows as u32).collect())
+        } else {
+            lay_out(rows, &keys, payload.is_empty(), null_key, used)?
+        };
+        let entries = order.len();
+        let mut columns = Vec::with_capacity(payload.len());
+        let mut ranges = Vec::with_capacity(payload.len());
+        for (vector, kind) in payload.iter().zip(kinds) {
+            let (column, range) = arrange(vector, kind, &order, rows);
+            columns.push(column);
+            ranges.push(range);
+        }
+        Ok(Build { rows, payload: columns, ranges, lookup, null_key, entries })
+    }
+
+    /// Tells whether every key has at most one entry.
+    pub(crate) fn is_unique(&self) -> bool {
+        match &self.lookup {
+            Lookup::All => self.rows <= 1,
+            Lookup::Unique(_) => true,
+            Lookup::Dense { .. } => false,
+            Lookup::Hash(directory) => directory.is_unique(),
+        }
+    }
+
+    /// Tells whether an entry holds a row.
+    pub(crate) fn is_entry(&self, entry: usize) -> bool {
+        match &self.lookup {
+            Lookup::Unique(set) => set.contains(set.min + entry as i64),
+            _ => true,
+        }
+    }
+
+    /// Finds the entries of each row's key: a range, empty where there is no match.
+    pub(crate) fn find(&self, keys: &[Rc<Vector>], rows: usize, null_equals_null: bool) -> Vec<(u32, u32)> {
+        let mut found = match &self.lookup {
+            Lookup::All => vec![(0, self.rows as u32); rows],
+            Lookup::Unique(set) => ints(&keys[0])
+                .iter()
+                .map(|key| {
+                    let place = key.wrapping_sub(set.min) as u32;
+                    if set.contains(*key) { (place, place + 1) } else { (0, 0) }
+                })
+                .collect(),
+            Lookup::Dense { set, starts } => ints(&keys[0])
+                .iter()
+                .map(|key| {
+                    let place = key.wrapping_sub(set.min) as u64;
+                    if place < set.domain { (starts[place as usize], starts[place as usize + 1]) } else { (0, 0) }
+                })
+                .collect(),
+            Lookup::Hash(directory) => directory.find(keys, rows),
+        };
+        if !null_equals_null {
+            for key in keys {
+                for (range, valid) in found.iter_mut().zip(key.valid.iter().flatten()) {
+                    if *valid == 0 {
+                        *range = (0, 0);
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Describes the choice made, for people.
+    pub(crate) fn note(&self) -> String {
+        match &self.lookup {
+            Lookup::All => format!("{} rows, no key", self.rows),
+            Lookup::Unique(set) if self.payload.is_empty() => {
+                format!("{} keys as a bitmap over {} values", set.len(), set.domain)
+            }
+            Lookup::Unique(set) => format!("{} keys as an array over {} values", set.len(), set.domain),
+            Lookup::Dense { set, .. } => {
+                format!("{} rows by an array over {} values, keys repeat", self.rows, set.domain)
+            }
+            Lookup::Hash(directory) => format!(
+                "{} rows hashed by {}",
+                self.rows,
+                if matches!(directory.keys, Keys::Packed { .. }) { "a packed integer" } else { "key bytes" }
+            ),
+        }
+    }
+
+    /// Returns the bytes held.
+    pub(crate) fn byte_len(&self) -> usize {
+        let lookup = match &self.lookup {
+            Lookup::All => 0,
+            Lookup::Unique(set) => set.bits.len(),
+            Lookup::Dense { set, starts } => set.bits.len() + starts.len() * 4,
+            Lookup::Hash(d) => {
+                d.starts.len() * 4
+                    + match &d.keys {
+                        Keys::Packed { values, .. } => values.len() * 8,
+                        Keys::Bytes(bytes) => bytes.parts().1.len() + bytes.len() * 8,
+                    }
+            }
+        };
+        lookup + self.payload.iter().map(Column::byte_len).sum::<usize>()
+    }
+}
+
+fn ints(vector: &Vector) -> std::borrow::Cow<'_, [i64]> {
+    match &vector.values {
+        Values::Int(values) => values.into(),
+        Values::Boolean(values) => values.iter().map(|v| i64::from(*v)).collect(),
+        _ => (&[]).into(),
+    }
+}
+
+fn is_int(vector: &Vector) -> bool {
+    matches!(vector.values, Values::Int(_) | Values::Boolean(_))
+}
+
+/// Chooses how keys lead to entries; returns it with the row of each entry (`u32::MAX`: none).
+fn lay_out(rows: usize, keys: &[Vector], bare: bool, null_key: bool, used: Use) -> Result<(Lookup, Vec<u32>)> {
+    let keyed: Vec<u32> = if null_key && !used.null_equals_null {
+        let valid = |row: &u32| keys.iter().all(|k| k.is_valid(*row as usize));
+        (0..rows as u32).filter(valid).collect()
+    } else {
+        (0..rows as u32).collect()
+    };
+    if keys.len() == 1 && is_int(&keys[0]) && !(null_key && (used.null_equals_null || used.outer)) && !used.collide {
+        let values = ints(&keys[0]);
+        let of = |row: &u32| values[*row as usize];
+        let min = keyed.iter().map(of).min().unwrap_or(0);
+        let max = keyed.iter().map(of).max().unwrap_or(-1);
+        let domain = (i128::from(max) - i128::from(min) + 1) as u128;
+        let per_key = if bare && used.existence { DENSE_BITS_PER_KEY } else { DENSE_PER_KEY };
+        if domain <= (keyed.len() * per_key).max(DENSE_FREE) as u128 {
+            return Ok(lay_out_dense(&keyed, &values, min, domain as usize, bare && used.existence));
+        }
+    }
+    Directory::new(keys, keyed, rows, used)
+}
+
+fn lay_out_dense(keyed: &[u32], values: &[i64], min: i64, domain: usize, existence: bool) -> (Lookup, Vec<u32>) {
+    let mut set = Set::new(min, domain);
+    let mut repeats = false;
+    for row in keyed {
+        let value = values[*row as usize];
+        repeats |= set.contains(value);
+        set.insert(value);
+    }
+    if existence {
+        return (Lookup::Unique(set), Vec::new());
+    }
+    let place = |row: &u32| values[*row as usize].wrapping_sub(min) as usize;
+    if !repeats {
+        let mut order = vec![u32::MAX; domain];
+        keyed.iter().for_each(|row| order[place(row)] = *row);
+        return (Lookup::Unique(set), order);
+    }
+    let mut starts = vec![0u32; domain + 1];
+    keyed.iter().for_each(|row| starts[place(row) + 1] += 1);
+    (0..domain).for_each(|i| starts[i + 1] += starts[i]);
+    let mut next = starts.clone();
+    let mut order = vec![0u32; keyed.len()];
+    for row in keyed {
+        let slot = &mut next[place(row)];
+        order[*slot as usize] = *row;
+        *slot += 1;
+    }
+    (Lookup::Dense { set, starts }, order)
+}
+
+/// Spreads a packed key over 64 bits.
+#[inline(always)]
+fn spread(key: u64) -> u64 {
+    // Fibonacci hashing after folding the high half in; the top bits choose the bucket.
+    (key ^ (key >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+pub(crate) fn hash_bytes(bytes: &[u8]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325u64 ^ bytes.len() as u64;
+    let mut chunks = bytes.chunks_exact(8);
+    for chunk in &mut chunks {
+        let word = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
+        hash = (hash ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+    }
+    for byte in chunks.remainder() {
+        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3);
+    }
+    spread(hash)
+}
+
+/// Writes one row's keys so that equal keys give equal bytes and others do not.
+pub(crate) fn write_key(keys: &[&Vector], row: usize, out: &mut Vec<u8>) {
+    for key in keys {
+        if !key.is_valid(row) {
+            out.push(0);
+            continue;
+        }
+        out.push(1);
+        match &key.values {
+            Values::Boolean(values) => out.push(values[row]),
+            Values::Int(values) => out.extend_from_slice(&values[row].to_le_bytes()),
+            Values::Wide(values) => out.extend_from_slice(&values[row].to_le_bytes()),
+            Values::Float(values) => out.extend_from_slice(&values[row].to_bits().to_le_bytes()),
+            Values::Code { .. } | Values::Bytes(_) => {
+                let bytes = key.values.bytes(row);
+                out.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+                out.extend_from_slice(bytes);
+            }
+        }
+    }
+}
+
+impl Directory {
+    fn new(keys: &[Vector], keyed: Vec<u32>, rows: usize, used: Use) -> Result<(Lookup, Vec<u32>)> {
+        let buckets = keyed.len().max(1).next_power_of_two();
+        let shift = 64 - buckets.trailing_zeros();
+        let bucket = |hash: u64| if used.collide || shift == 64 { 0 } else { (hash >> shift) as usize };
+        let references: Vec<&Vector> = keys.iter().collect();
+        let packing = pack(keys, &keyed);
+        let mut bytes = BytesVector::default();
+        let packed: Vec<u64> = match &packing {
+            Some(packing) => keyed.iter().map(|row| pack_row(packing, keys, *row as usize).unwrap_or(0)).collect(),
+            None => {
+                bytes = BytesVector::with_capacity(keyed.len(), keyed.len() * 16);
+                keyed.iter().for_each(|row| bytes.push_with(|out| write_key(&references, *row as usize, out)));
+                Vec::new()
+            }
+        };
+        let hashes: Vec<u64> = match &packing {
+            Some(_) => packed.iter().map(|key| spread(*key)).collect(),
+            None => bytes.iter().map(hash_bytes).collect(),
+        };
+        let mut starts = vec![0u32; buckets + 1];
+        hashes.iter().for_each(|hash| starts[bucket(*hash) + 1] += 1);
+        (0..buckets).for_each(|i| starts[i + 1] += starts[i]);
+        let mut next = starts.clone();
+        let mut order = vec![0u32; keyed.len()];
+        for (i, hash) in hashes.iter().enumerate() {
+            let slot = &mut next[bucket(*hash)];
+            order[*slot as usize] = i as u32;
+            *slot += 1;
+        }
+        // Equal keys of a bucket become neighbours, so that a lookup gives one range.
+        for range in starts.windows(2).filter(|r| r[1] - r[0] > 1) {
+            let entries = &mut order[range[0] as usize..range[1] as usize];
+            match &packing {
+                Some(_) => entries.sort_by_key(|i| packed[*i as usize]),
+                None => entries.sort_by(|a, b| bytes.get(*a as usize).cmp(bytes.get(*b as usize))),
+            }
+        }
+        let keys = match packing {
+            Some(packing) => Keys::Packed { packing, values: order.iter().map(|i| packed[*i as usize]).collect() },
+            None => Keys::Bytes(order.iter().map(|i| bytes.get(*i as usize)).collect()),
+        };
+        let mut order: Vec<u32> = order.iter().map(|i| keyed[*i as usize]).collect();
+        if used.outer && order.len() < rows {
+            let mut kept = vec![false; rows];
+            order.iter().for_each(|row| kept[*row as usize] = true);
+            order.extend((0..rows as u32).filter(|row| !kept[*row as usize]));
+        }
+        Ok((Lookup::Hash(Directory { keys, starts, collide: used.collide }), order))
+    }
+
+    fn is_unique(&self) -> bool {
+        let equal = |i: u32| match &self.keys {
+            Keys::Packed { values, .. } => values[i as usize] == values[i as usize - 1],
+            Keys::Bytes(bytes) => bytes.get(i as usize) == bytes.get(i as usize - 1),
+        };
+        self.starts.windows(2).all(|range| !(range[0] + 1..range[1].max(range[0] + 1)).any(equal))
+    }
+
+    fn find(&self, keys: &[Rc<Vector>], rows: usize) -> Vec<(u32, u32)> {
+        let buckets = self.starts.len() - 1;
+        let shift = 64 - buckets.trailing_zeros();
+        let bucket = |hash: u64| if self.collide || shift == 64 { 0 } else { (hash >> shift) as usize };
+        match &self.keys {
+            Keys::Packed { packing, values } => {
+                let packed = pack_vector(packing, keys, rows);
+                packed
+                    .iter()
+                    .map(|key| match key {
+                        Some(key) => equal_range(&self.starts, bucket(spread(*key)), |e| values[e as usize].cmp(key)),
+                        None => (0, 0),
+                    })
+                    .collect()
+            }
+            Keys::Bytes(bytes) => {
+                let references: Vec<&Vector> = keys.iter().map(Rc::as_ref).collect();
+                let mut key = Vec::new();
+                (0..rows)
+                    .map(|row| {
+                        key.clear();
+                        write_key(&references, row, &mut key);
+                        let bucket = bucket(hash_bytes(&key));
+                        equal_range(&self.starts, bucket, |e| bytes.get(e as usize).cmp(key.as_slice()))
+                    })
+                    .collect()
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn equal_range(starts: &[u32], bucket: usize, compare: impl Fn(u32) -> std::cmp::Ordering) -> (u32, u32) {
+    let (start, end) = (starts[bucket], starts[bucket + 1]);
+    let mut entry = start;
+    if end - start > 32 {
+        // A crowded bucket (many equal keys, or forced collisions) is searched by halves: it is sorted by key.
+        let (mut low, mut high) = (start, end);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if compare(middle).is_lt() { low = middle + 1 } else { high = middle }
+        }
+        entry = low;
+    } else {
+        while entry < end && compare(entry).is_lt() {
+            entry += 1;
+        }
+    }
+    let first = entry;
+    while entry < end && compare(entry).is_eq() {
+        entry += 1;
+    }
+    (first, entry)
+}
+
+/// Packs integer keys into 64 bits if their ranges allow it; one value of each range is left for null.
+fn pack(keys: &[Vector], keyed: &[u32]) -> Option<Vec<Packed>> {
+    let mut shift = 0;
+    let mut packing = Vec::with_capacity(keys.len());
+    for key in keys {
+        if !is_int(key) {
+            return None;
+        }
+        let values = ints(key);
+        let present = || keyed.iter().filter(|row| key.is_valid(**row as usize)).map(|row| values[*row as usize]);
+        let (min, max) = (present().min().unwrap_or(0), present().max().unwrap_or(0));
+        let span = u64::try_from(i128::from(max) - i128::from(min) + 1).ok()?;
+        let bits = 64 - span.leading_zeros();
+        if shift + bits > 64 {
+            return None;
+        }
+        packing.push(Packed { min, span, shift });
+        shift += bits;
+    }
+    Some(packing)
+}
+
+fn pack_row(packing: &[Packed], keys: &[Vector], row: usize) -> Option<u64> {
+    packing.iter().zip(keys).try_fold(0, |packed, (p, key)| {
+        let value = if key.is_valid(row) { Some(ints_at(key, row)) } else { None };
+        Some(packed | pack_value(p, value)?)
+    })
+}
+
+fn ints_at(vector: &Vector, row: usize) -> i64 {
+    match &vector.values {
+        Values::Int(values) => values[row],
+        Values::Boolean(values) => values[row].into(),
+        _ => 0,
+    }
+}
+
+#[inline(always)]
+fn pack_value(p: &Packed, value: Option<i64>) -> Option<u64> {
+    match value {
+        None => Some(0),
+        Some(value) => {
+            let offset = value.wrapping_sub(p.min) as u64;
+            (value >= p.min && offset < p.span).then(|| (offset + 1) << p.shift)
+        }
+    }
+}
+
+fn pack_vector(packing: &[Packed], keys: &[Rc<Vector>], rows: usize) -> Vec<Option<u64>> {
+    let mut out = vec![Some(0u64); rows];
+    for (p, key) in packing.iter().zip(keys) {
+        let values = ints(key);
+        match &key.valid {
+            None => out.iter_mut().zip(values.iter()).for_each(|(out, value)| {
+                *out = out.and_then(|packed| Some(packed | pack_value(p, Some(*value))?));
+            }),
+            Some(valid) => out.iter_mut().zip(values.iter().zip(valid)).for_each(|(out, (value, valid))| {
+                let value = (*valid != 0).then_some(*value);
+                *out = out.and_then(|packed| Some(packed | pack_value(p, value)?));
+            }),
+        }
+    }
+    out
+}
+
+/// Makes a compact column of a vector's values in entry order, with their range.
+fn arrange(vector: &Vector, kind: &Type, order: &[u32], rows: usize) -> (Column, Option<(i64, i64)>) {
+    let holes = order.contains(&u32::MAX);
+    let validity = vector.valid.as_ref().map(|valid| {
+        let mut bits = BitmapBuilder::with_capacity(order.len());
+        order.iter().for_each(|row| bits.push(*row == u32::MAX || valid[*row as usize] != 0));
+        bits.finish()
+    });
+    let _ = rows;
+    match &vector.values {
+        Values::Int(values) => {
+            let range = range_of(values.iter().copied(), vector);
+            let base = range.map_or(0, |r| r.0);
+            let span = range.map_or(0, |r| r.1.wrapping_sub(r.0) as u64);
+            let codes = place(order, Codes::width_for(span), |row| values[row].wrapping_sub(base) as u64);
+            (Column::from_offsets(kind.clone(), base, codes, validity), range)
+        }
+        Values::Boolean(values) => {
+            let codes = place(order, 1, |row| values[row].into());
+            (Column::from_offsets(kind.clone(), 0, codes, validity), Some((0, 1)))
+        }
+        Values::Code { codes, dictionary } => {
+            let range = range_of(codes.iter().map(|c| i64::from(*c)), vector);
+            let width = Codes::width_for(range.map_or(0, |r| r.1 as u64)).min(4);
+            let codes = place(order, width, |row| codes[row].into());
+            (Column::from_codes(kind.clone(), codes, dictionary.clone(), validity), range)
+        }
+        Values::Wide(values) => {
+            let pick = |row: &u32| if *row == u32::MAX { 0 } else { values[*row as usize] };
+            (Column::from_i128(kind.clone(), order.iter().map(pick).collect::<AlignedVec<i128>>(), validity), None)
+        }
+        Values::Float(values) => {
+            let pick = |row: &u32| if *row == u32::MAX { 0.0 } else { values[*row as usize] };
+            if *kind == Type::Float32 {
+                let values: AlignedVec<f32> = order.iter().map(|row| pick(row) as f32).collect();
+                (Column::from_f32(values, validity), None)
+            } else {
+                (Column::from_f64(order.iter().map(pick).collect::<AlignedVec<f64>>(), validity), None)
+            }
+        }
+        Values::Bytes(values) => {
+            let mut offsets = AlignedVec::<u64>::with_capacity(order.len() + 1);
+            let mut bytes = AlignedVec::<u8>::new();
+            offsets.push(0);
+            for row in order {
+                if !(holes && *row == u32::MAX) {
+                    bytes.extend_from_slice(values.get(*row as usize));
+                }
+                offsets.push(bytes.len() as u64);
+            }
+            (Column::from_bytes(kind.clone(), offsets.into(), bytes.into(), validity), None)
+        }
+    }
+}
+
+fn range_of(values: impl Iterator<Item = i64>, vector: &Vector) -> Option<(i64, i64)> {
+    let fold = |range: Option<(i64, i64)>, v: i64| Some(range.map_or((v, v), |(l, h)| (l.min(v), h.max(v))));
+    match &vector.valid {
+        None => values.fold(None, fold),
+        Some(valid) => values.zip(valid).filter(|(_, valid)| **valid != 0).map(|(v, _)| v).fold(None, fold),
+    }
+}
+
+/// Writes codes of the given width in entry order; holes, and codes of null rows that do not fit, are cut to the width.
+fn place(order: &[u32], width: usize, code: impl Fn(usize) -> u64) -> Codes {
+    fn write<T: Code>(order: &[u32], code: impl Fn(usize) -> u64) -> Codes {
+        let pick = |row: &u32| T::truncate(if *row == u32::MAX { 0 } else { code(*row as usize) });
+        let values: AlignedVec<T> = order.iter().map(pick).collect();
+        T::codes(Buffer::from(values))
+    }
+    match width {
+        1 => write::<u8>(order, code),
+        2 => write::<u16>(order, code),
+        4 => write::<u32>(order, code),
+        _ => write::<u64>(order, code),
+    }
+}
+
+/// Turns validity bytes into a bitmap; `None` if all are valid.
+pub(crate) fn validity(valid: Option<&Vec<u8>>) -> Option<Bitmap> {
+    let valid = valid.filter(|valid| valid.contains(&0))?;
+    Some(valid.iter().map(|v| *v != 0).collect())
+}

@@ -1,0 +1,205 @@
+//! Rows kept by a sink until its last morsel: chunks of vectors, and the tables made of them.
+
+use std::{rc::Rc, sync::Arc};
+
+use tandem_column::{
+    AlignedVec, Buffer, Codes, Column, ColumnStatistics, Data, Field, PART_ROWS, Part, Result, Table, Type,
+};
+use tandem_pipeline::{Slot, SlotId, Value};
+
+use crate::{
+    MemoryBudget, Values, Vector,
+    build::validity,
+    evaluate::Slots,
+    memory::Reservation,
+};
+
+/// Rows of some slots, in chunks that remember their morsel.
+#[derive(Debug)]
+pub(crate) struct Collector {
+    kinds: Vec<Type>,
+    chunks: Vec<Chunk>,
+    bytes: usize,
+    reservation: Reservation,
+}
+
+/// Rows of one morsel.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    pub(crate) morsel: usize,
+    pub(crate) rows: usize,
+    pub(crate) vectors: Vec<Vector>,
+}
+
+impl Collector {
+    pub(crate) fn new(kinds: Vec<Type>, budget: &Arc<MemoryBudget>, what: &'static str) -> Collector {
+        Collector { kinds, chunks: Vec::new(), bytes: 0, reservation: Reservation::new(budget, what) }
+    }
+
+    /// Appends rows given as one vector per column.
+    pub(crate) fn push(&mut self, morsel: usize, rows: usize, vectors: &[Rc<Vector>]) -> Result<()> {
+        self.bytes += vectors.iter().map(|v| byte_len(v)).sum::<usize>();
+        self.reservation.grow_to(self.bytes)?;
+        match self.chunks.last_mut() {
+            Some(chunk) if chunk.morsel == morsel => {
+                chunk.rows += rows;
+                chunk.vectors.iter_mut().zip(vectors).for_each(|(to, from)| to.append(from));
+            }
+            _ => {
+                let vectors = vectors.iter().map(|v| v.as_ref().clone()).collect();
+                self.chunks.push(Chunk { morsel, rows, vectors });
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the active rows of a frame.
+    pub(crate) fn push_slots(&mut self, morsel: usize, frame: &dyn Slots, slots: &[SlotId]) -> Result<()> {
+        let vectors = slots.iter().map(|slot| frame.vector(*slot)).collect::<Result<Vec<_>>>()?;
+        self.push(morsel, frame.rows(), &vectors)
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.chunks.iter().map(|c| c.rows).sum()
+    }
+
+    /// Replaces everything by the given rows.
+    pub(crate) fn replace(&mut self, rows: usize, vectors: Vec<Vector>) {
+        self.bytes = vectors.iter().map(byte_len).sum();
+        self.chunks = vec![Chunk { morsel: 0, rows, vectors }];
+    }
+
+    /// Returns all rows as one vector per column.
+    pub(crate) fn concat(&mut self) -> Vec<Vector> {
+        let mut chunks = std::mem::take(&mut self.chunks).into_iter();
+        let Some(first) = chunks.next() else { return self.kinds.iter().map(Vector::empty).collect() };
+        let mut all = first.vectors;
+        for chunk in chunks {
+            all.iter_mut().zip(&chunk.vectors).for_each(|(to, from)| to.append(from));
+        }
+        all
+    }
+}
+
+/// Returns the chunks of several collectors in the order of their morsels.
+pub(crate) fn in_order(collectors: Vec<Collector>) -> Vec<Chunk> {
+    let mut chunks: Vec<Chunk> = collectors.into_iter().flat_map(|c| c.chunks).collect();
+    chunks.sort_by_key(|c| c.morsel);
+    chunks
+}
+
+/// Joins the rows of several collectors into one vector per column.
+pub(crate) fn concat_all(kinds: &[Type], collectors: Vec<Collector>) -> (usize, Vec<Vector>) {
+    let rows = collectors.iter().map(Collector::rows).sum();
+    let mut all: Vec<Vector> = kinds.iter().map(Vector::empty).collect();
+    for chunk in in_order(collectors) {
+        all.iter_mut().zip(&chunk.vectors).for_each(|(to, from)| to.append(from));
+    }
+    (rows, all)
+}
+
+fn byte_len(vector: &Vector) -> usize {
+    let values = match &vector.values {
+        Values::Boolean(v) => v.len(),
+        Values::Int(v) => v.len() * 8,
+        Values::Wide(v) => v.len() * 16,
+        Values::Float(v) => v.len() * 8,
+        Values::Code { codes, .. } => codes.len() * 4,
+        Values::Bytes(v) => v.parts().1.len() + v.len() * 8,
+    };
+    values + vector.valid.as_ref().map_or(0, Vec::len)
+}
+
+/// Makes a column of a vector's values, without block statistics.
+pub(crate) fn to_column(vector: &Vector, kind: &Type) -> Column {
+    let valid = validity(vector.valid.as_ref());
+    match &vector.values {
+        Values::Boolean(values) => {
+            Column::from_offsets(kind.clone(), 0, Codes::U8(Buffer::from_slice(values)), valid)
+        }
+        Values::Int(values) => Column::from_i64(kind.clone(), AlignedVec::from(values.as_slice()), valid),
+        Values::Wide(values) => Column::from_i128(kind.clone(), AlignedVec::from(values.as_slice()), valid),
+        Values::Float(values) if *kind == Type::Float32 => {
+            Column::from_f32(values.iter().map(|v| *v as f32).collect::<AlignedVec<f32>>(), valid)
+        }
+        Values::Float(values) => Column::from_f64(AlignedVec::from(values.as_slice()), valid),
+        Values::Code { codes, dictionary } => {
+            Column::from_codes(kind.clone(), Codes::U32(Buffer::from_slice(codes)), dictionary.clone(), valid)
+        }
+        Values::Bytes(values) => {
+            let (offsets, bytes) = values.parts();
+            let offsets: AlignedVec<u64> = offsets.iter().map(|o| *o as u64).collect();
+            Column::from_bytes(kind.clone(), offsets.into(), Buffer::from_slice(bytes), valid)
+        }
+    }
+}
+
+/// Makes a table of chunks, joining small ones; strings keep their dictionary only if all chunks share it.
+pub(crate) fn to_table(schema: Arc<[Field]>, chunks: Vec<Chunk>) -> Table {
+    let mut joined: Vec<Chunk> = Vec::new();
+    for chunk in chunks.into_iter().filter(|c| c.rows > 0) {
+        match joined.last_mut() {
+            Some(last) if last.rows + chunk.rows <= PART_ROWS / 4 => {
+                last.rows += chunk.rows;
+                last.vectors.iter_mut().zip(&chunk.vectors).for_each(|(to, from)| to.append(from));
+            }
+            _ => joined.push(chunk),
+        }
+    }
+    for column in 0..schema.len() {
+        let mut dictionaries = joined.iter().map(|c| match &c.vectors[column].values {
+            Values::Code { dictionary, .. } => Some(dictionary.clone()),
+            _ => None,
+        });
+        let first = dictionaries.next().flatten();
+        let shared = dictionaries.all(|d| match (&d, &first) {
+            (Some(d), Some(first)) => Arc::ptr_eq(d, first),
+            (None, None) => true,
+            _ => false,
+        });
+        if !shared {
+            joined.iter_mut().for_each(|chunk| chunk.vectors[column].decode());
+        }
+    }
+    let parts = joined.into_iter().map(|chunk| {
+        let columns = chunk.vectors.iter().zip(schema.iter());
+        let columns = columns.map(|(vector, field)| Arc::new(to_column(vector, &field.kind))).collect();
+        Arc::new(Part { rows: chunk.rows, columns })
+    });
+    let parts: Vec<Arc<Part>> = parts.collect();
+    Table { statistics: statistics(&schema, &parts), schema: schema.clone(), parts }
+}
+
+/// Makes a table of literal rows.
+pub fn values_table(slots: &[Slot], rows: &[Vec<Value>]) -> Table {
+    let schema: Arc<[Field]> = slots
+        .iter()
+        .map(|slot| Field { name: slot.name.clone(), kind: slot.kind.clone(), nullable: slot.nullable })
+        .collect();
+    let vectors = slots
+        .iter()
+        .enumerate()
+        .map(|(column, slot)| Vector::from_values(&slot.kind, rows.iter().map(|row| &row[column])))
+        .collect();
+    to_table(schema, vec![Chunk { morsel: 0, rows: rows.len(), vectors }])
+}
+
+/// Returns the range of integer columns, which later pipelines make their choices by.
+fn statistics(schema: &[Field], parts: &[Arc<Part>]) -> Arc<[ColumnStatistics]> {
+    let column = |index: usize| {
+        let mut range: Option<(i64, i64)> = None;
+        let mut nulls = 0;
+        for part in parts {
+            let column = &part.columns[index];
+            nulls += column.null_count();
+            let Data::Int { .. } = column.data else { return ColumnStatistics { nulls, ..Default::default() } };
+            for block in column.compute_blocks() {
+                if let Some((low, high)) = block.range {
+                    range = Some(range.map_or((low, high), |(l, h)| (l.min(low), h.max(high))));
+                }
+            }
+        }
+        ColumnStatistics { range, nulls, ..Default::default() }
+    };
+    (0..schema.len()).map(column).collect()
+}

@@ -1,0 +1,265 @@
+//! The active rows of one vector on their way through a pipeline's steps.
+//!
+//! A frame knows which rows of the part are still active; values are fetched only when something asks for a slot, and
+//! only for active rows (late materialisation). Dropping or repeating rows is one operation, [`Frame::take`], which
+//! compacts the row numbers and whatever was fetched already and is still needed.
+
+use std::{cell::RefCell, rc::Rc, sync::Arc};
+
+use tandem_column::{Bitmap, Column, Data, Part, Result, Type};
+use tandem_pipeline::{Slot, SlotId};
+
+use crate::{
+    BytesVector, Error, Values, Vector,
+    build::Build,
+    evaluate::Slots,
+    kernel::{self, Rows},
+};
+
+/// The build row of an active row that has no match.
+pub(crate) const NO_MATCH: u32 = u32::MAX;
+
+/// Where a slot's values come from.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    /// Column of the source table.
+    Source(usize),
+    /// Payload column of the build that a probe step looked rows up in.
+    Payload { step: usize, payload: usize },
+    /// Stored into the frame by its step.
+    Computed,
+}
+
+/// How a probe step's build rows are known.
+#[derive(Clone, Debug)]
+pub(crate) enum Matches {
+    /// The step has not run, or needs none.
+    None,
+    /// One build row per active row, or [`NO_MATCH`].
+    Listed(Rc<Vec<u32>>),
+    /// The build row is the value of a source column minus `min`: always a match.
+    FromColumn { column: usize, min: i64 },
+}
+
+/// What a frame needs to know of its pipeline.
+pub(crate) struct Layout {
+    /// The pipeline's slots.
+    pub(crate) slots: Vec<Slot>,
+    /// Where each slot's values come from.
+    pub(crate) origins: Vec<Origin>,
+    /// The build of each step that probes one.
+    pub(crate) builds: Vec<Option<Arc<Build>>>,
+    /// For each step, the slots still needed after it.
+    pub(crate) live: Vec<Vec<bool>>,
+}
+
+/// Active rows and what is known of them.
+pub(crate) struct Frame<'a> {
+    pub(crate) layout: &'a Layout,
+    /// The source's part; none for rows that exist only on a build side, whose source slots are null.
+    part: Option<&'a Part>,
+    rows: Active,
+    vectors: RefCell<Vec<Option<Rc<Vector>>>>,
+    matches: Vec<Matches>,
+}
+
+enum Active {
+    Run { start: usize, count: usize },
+    List(Vec<u32>),
+}
+
+impl<'a> Frame<'a> {
+    /// Makes a frame of consecutive rows of a part.
+    pub(crate) fn run(layout: &'a Layout, part: &'a Part, start: usize, count: usize) -> Frame<'a> {
+        Self::new(layout, Some(part), Active::Run { start, count })
+    }
+
+    /// Makes a frame of rows that have no source row: all slots are null until stored.
+    pub(crate) fn detached(layout: &'a Layout, count: usize) -> Frame<'a> {
+        Self::new(layout, None, Active::Run { start: 0, count })
+    }
+
+    fn new(layout: &'a Layout, part: Option<&'a Part>, rows: Active) -> Frame<'a> {
+        let vectors = RefCell::new(vec![None; layout.slots.len()]);
+        Frame { layout, part, rows, vectors, matches: vec![Matches::None; layout.builds.len()] }
+    }
+
+    /// Returns how many rows are active.
+    pub(crate) fn count(&self) -> usize {
+        self.rows().count()
+    }
+
+    /// Returns the active rows, as numbers within the part.
+    pub(crate) fn rows(&self) -> Rows<'_> {
+        match &self.rows {
+            Active::Run { start, count } => Rows::Run { start: *start, count: *count },
+            Active::List(list) => Rows::List(list),
+        }
+    }
+
+    /// Returns the column behind a slot of the source.
+    pub(crate) fn source_column(&self, slot: SlotId) -> Option<&'a Column> {
+        match (self.part, &self.layout.origins[slot]) {
+            (Some(part), Origin::Source(column)) => Some(&part.columns[*column]),
+            _ => None,
+        }
+    }
+
+    /// Stores a slot's values.
+    pub(crate) fn store(&mut self, slot: SlotId, vector: Rc<Vector>) {
+        debug_assert_eq!(vector.len(), self.count(), "a vector has a value for each active row");
+        self.vectors.borrow_mut()[slot] = Some(vector);
+    }
+
+    /// Says which build rows a step's probe found.
+    pub(crate) fn set_matches(&mut self, step: usize, matches: Matches) {
+        self.matches[step] = matches;
+    }
+
+    /// Returns the build row of each active row for a probe step.
+    pub(crate) fn build_rows(&self, step: usize) -> Result<Rc<Vec<u32>>> {
+        match &self.matches[step] {
+            Matches::Listed(rows) => Ok(rows.clone()),
+            Matches::FromColumn { column, min } => {
+                let part = self.part.ok_or_else(|| Error::internal("a detached frame has no source column"))?;
+                let (base, codes) = kernel::encoded(&part.columns[*column])
+                    .ok_or_else(|| Error::internal("a dense key is an encoded column"))?;
+                Ok(Rc::new(kernel::fetch_offsets(base, codes, self.rows(), *min)))
+            }
+            Matches::None => Err(Error::internal("payload was asked for before its probe")),
+        }
+    }
+
+    /// Returns the frame of the rows at `positions` (indices of active rows, repeats allowed), keeping what is live
+    /// after step `step`.
+    pub(crate) fn take(&self, positions: &[u32], step: usize) -> Frame<'a> {
+        let rows = match &self.rows {
+            Active::Run { start, .. } => positions.iter().map(|p| *start as u32 + p).collect(),
+            Active::List(list) => positions.iter().map(|p| list[*p as usize]).collect(),
+        };
+        let live = &self.layout.live[step];
+        let vectors = self.vectors.borrow();
+        let vectors = vectors
+            .iter()
+            .zip(live)
+            .map(|(vector, live)| vector.as_ref().filter(|_| *live).map(|v| Rc::new(v.take(positions))))
+            .collect();
+        let matches = self.matches.iter().map(|m| match m {
+            Matches::Listed(rows) => {
+                Matches::Listed(Rc::new(positions.iter().map(|p| rows[*p as usize]).collect()))
+            }
+            other => other.clone(),
+        });
+        Frame {
+            layout: self.layout,
+            part: self.part,
+            rows: Active::List(rows),
+            matches: matches.collect(),
+            vectors: RefCell::new(vectors),
+        }
+    }
+
+    /// Returns whether any slot but the source's has been fetched or stored.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.vectors.borrow().iter().all(Option::is_none)
+            && self.matches.iter().all(|m| !matches!(m, Matches::Listed(_)))
+    }
+
+    /// Returns a bare frame with other rows of the same part.
+    pub(crate) fn with_list(self, rows: Vec<u32>) -> Frame<'a> {
+        debug_assert!(self.is_bare(), "only a bare frame may change its rows");
+        Frame { rows: Active::List(rows), ..self }
+    }
+
+    /// Returns the part of the source rows.
+    pub(crate) fn part(&self) -> Option<&'a Part> {
+        self.part
+    }
+}
+
+impl Slots for Frame<'_> {
+    fn rows(&self) -> usize {
+        self.count()
+    }
+
+    fn kind(&self, slot: SlotId) -> &Type {
+        &self.layout.slots[slot].kind
+    }
+
+    fn vector(&self, slot: SlotId) -> Result<Rc<Vector>> {
+        if let Some(vector) = &self.vectors.borrow()[slot] {
+            return Ok(vector.clone());
+        }
+        let vector = match (&self.layout.origins[slot], self.part) {
+            (Origin::Source(column), Some(part)) => fetch(&part.columns[*column], self.rows()),
+            (Origin::Payload { step, payload }, _) if !matches!(self.matches[*step], Matches::None) => {
+                let build = self.layout.builds[*step].as_ref().expect("a payload slot belongs to a probe");
+                fetch_matches(&build.payload[*payload], &self.build_rows(*step)?)
+            }
+            _ if self.part.is_none() => Vector::nulls(self.kind(slot), self.count()),
+            _ => return Err(Error::internal(format!("slot {slot} was read before its step"))),
+        };
+        let vector = Rc::new(vector);
+        self.vectors.borrow_mut()[slot] = Some(vector.clone());
+        Ok(vector)
+    }
+}
+
+/// Fetches a column's values for some rows.
+pub(crate) fn fetch(column: &Column, rows: Rows<'_>) -> Vector {
+    fn pick<T: Copy, U>(values: &[T], rows: Rows<'_>, f: impl Fn(T) -> U) -> Vec<U> {
+        match rows {
+            Rows::Run { start, count } => values[start..start + count].iter().map(|v| f(*v)).collect(),
+            Rows::List(list) => list.iter().map(|row| f(values[*row as usize])).collect(),
+        }
+    }
+    let values = match &column.data {
+        Data::Int { codes: tandem_column::Codes::U8(codes), base } if column.kind == Type::Boolean => {
+            let base = *base as u8;
+            Values::Boolean(pick(codes, rows, |c| base.wrapping_add(c)))
+        }
+        Data::Int { base, codes } => Values::Int(kernel::fetch_ints(*base, codes, rows)),
+        Data::Dictionary { codes, dictionary } => {
+            Values::Code { codes: kernel::fetch_offsets(0, codes, rows, 0), dictionary: dictionary.clone() }
+        }
+        Data::Wide(values) => Values::Wide(pick(values, rows, |v| v)),
+        Data::Float32(values) => Values::Float(pick(values, rows, f64::from)),
+        Data::Float64(values) => Values::Float(pick(values, rows, |v| v)),
+        Data::Bytes { offsets, bytes } => {
+            let mut out = BytesVector::with_capacity(rows.count(), 0);
+            let mut push = |row: usize| out.push(&bytes[offsets[row] as usize..offsets[row + 1] as usize]);
+            match rows {
+                Rows::Run { start, count } => (start..start + count).for_each(&mut push),
+                Rows::List(list) => list.iter().for_each(|row| push(*row as usize)),
+            }
+            Values::Bytes(out)
+        }
+    };
+    Vector { values, valid: column.validity.as_ref().and_then(|validity| fetch_validity(validity, rows)) }
+}
+
+/// Fetches validity as bytes; `None` if all of these rows are valid.
+pub(crate) fn fetch_validity(validity: &Bitmap, rows: Rows<'_>) -> Option<Vec<u8>> {
+    let valid: Vec<u8> = match rows {
+        Rows::Run { start, count } => (start..start + count).map(|row| validity.get(row) as u8).collect(),
+        Rows::List(list) => list.iter().map(|row| validity.get(*row as usize) as u8).collect(),
+    };
+    valid.contains(&0).then_some(valid)
+}
+
+/// Fetches a payload column's values for build rows, null for [`NO_MATCH`].
+pub(crate) fn fetch_matches(column: &Column, rows: &[u32]) -> Vector {
+    if !rows.contains(&NO_MATCH) {
+        return fetch(column, Rows::List(rows));
+    }
+    if column.rows == 0 {
+        return Vector::nulls(&column.kind, rows.len());
+    }
+    let safe: Vec<u32> = rows.iter().map(|row| if *row == NO_MATCH { 0 } else { *row }).collect();
+    let mut vector = fetch(column, Rows::List(&safe));
+    let valid = vector.valid.get_or_insert_with(|| vec![1; rows.len()]);
+    for (valid, row) in valid.iter_mut().zip(rows) {
+        *valid &= (*row != NO_MATCH) as u8;
+    }
+    vector
+}

@@ -1,0 +1,336 @@
+//! Loops over encoded columns: selecting rows and fetching values, monomorphised for each code width.
+//!
+//! Rows are numbers within a part. A loop either runs over a contiguous run of rows or over a list of row numbers, and
+//! writes row numbers without branching on the data.
+
+use tandem_column::{Codes, Column, Data};
+
+use crate::simd::simd;
+
+/// An unsigned code of one physical width.
+pub(crate) trait Code: Copy + Ord + Send + Sync + 'static {
+    /// The code as a number.
+    fn get(self) -> u64;
+    /// The number as a code, cut to the width.
+    fn cut(value: u64) -> Self;
+    /// The largest code of this width.
+    const MAX: u64;
+    /// `self − low`, modulo the width.
+    fn minus(self, low: Self) -> Self;
+}
+
+macro_rules! codes {
+    ($($t:ty),*) => {$(impl Code for $t {
+        #[inline(always)]
+        fn get(self) -> u64 { self as u64 }
+        #[inline(always)]
+        fn cut(value: u64) -> Self { value as $t }
+        const MAX: u64 = <$t>::MAX as u64;
+        #[inline(always)]
+        fn minus(self, low: Self) -> Self { self.wrapping_sub(low) }
+    })*};
+}
+codes!(u8, u16, u32, u64);
+
+/// Runs an expression with `$c` bound to the typed slice of codes.
+macro_rules! with_codes {
+    ($codes:expr, $c:ident => $body:expr) => {
+        match $codes {
+            tandem_column::Codes::U8(buffer) => { let $c: &[u8] = buffer; $body }
+            tandem_column::Codes::U16(buffer) => { let $c: &[u16] = buffer; $body }
+            tandem_column::Codes::U32(buffer) => { let $c: &[u32] = buffer; $body }
+            tandem_column::Codes::U64(buffer) => { let $c: &[u64] = buffer; $body }
+        }
+    };
+}
+pub(crate) use with_codes;
+
+/// Rows of a part: a run, or a list of numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Rows<'a> {
+    /// `start .. start + count`.
+    Run { start: usize, count: usize },
+    /// These.
+    List(&'a [u32]),
+}
+
+impl Rows<'_> {
+    pub(crate) fn count(&self) -> usize {
+        match self {
+            Rows::Run { count, .. } => *count,
+            Rows::List(list) => list.len(),
+        }
+    }
+}
+
+/// The codes of an integer or dictionary column, and what code 0 stands for (0 for dictionaries).
+pub(crate) fn encoded(column: &Column) -> Option<(i64, &Codes)> {
+    match &column.data {
+        Data::Int { base, codes } => Some((*base, codes)),
+        Data::Dictionary { codes, .. } => Some((0, codes)),
+        _ => None,
+    }
+}
+
+simd! {
+    /// Ands `low ≤ code ≤ high` into a mask of 0 and 1, one byte a row.
+    fn mask_range<T: Code>(codes: &[T], low: T, span: T, mask: &mut [u8]) {
+        for (m, c) in mask.iter_mut().zip(codes) {
+            *m &= (c.minus(low) <= span) as u8;
+        }
+    }
+    /// Counts the set bytes of a mask.
+    fn count_mask(mask: &[u8]) -> usize {
+        let mut total = 0usize;
+        for chunk in mask.chunks(255) {
+            let mut sum = 0u8;
+            for m in chunk {
+                sum += m;
+            }
+            total += sum as usize;
+        }
+        total
+    }
+    /// Keeps the listed rows whose code is within `low ..= low + span`; returns how many.
+    fn refine_range<T: Code>(codes: &[T], rows: &mut [u32], low: T, span: T) -> usize {
+        let mut kept = 0;
+        for j in 0..rows.len() {
+            let row = rows[j];
+            rows[kept] = row;
+            kept += (codes[row as usize].minus(low) <= span) as usize;
+        }
+        kept
+    }
+}
+
+/// A set of integers: bit `i` stands for `min + i`.
+#[derive(Clone, Debug)]
+pub(crate) struct Set {
+    /// What bit 0 stands for.
+    pub(crate) min: i64,
+    /// How many integers from `min` on are described; all others are outside.
+    pub(crate) domain: u64,
+    /// The bits, in bytes, with at least one byte behind the domain.
+    pub(crate) bits: Vec<u8>,
+}
+
+impl Set {
+    pub(crate) fn new(min: i64, domain: usize) -> Set {
+        Set { min, domain: domain as u64, bits: vec![0; domain / 8 + 1] }
+    }
+
+    #[inline]
+    pub(crate) fn insert(&mut self, value: i64) {
+        let i = value.wrapping_sub(self.min) as u64;
+        debug_assert!(i < self.domain, "set value outside of its domain");
+        self.bits[(i >> 3) as usize] |= 1 << (i & 7);
+    }
+
+    #[inline]
+    pub(crate) fn contains(&self, value: i64) -> bool {
+        let i = value.wrapping_sub(self.min) as u64;
+        i < self.domain && (self.bits[(i >> 3) as usize] >> (i & 7)) & 1 == 1
+    }
+
+    /// Counts the members.
+    pub(crate) fn len(&self) -> usize {
+        self.bits.iter().map(|b| b.count_ones() as usize).sum()
+    }
+}
+
+/// Tests membership of `code + delta` (bit position, modulo 2^64) in `bits`.
+///
+/// Every position at or past `domain` is outside, so the byte index stays within `bits`.
+#[inline(always)]
+fn member(bits: &[u8], domain: u64, position: u64) -> usize {
+    let inside = position < domain;
+    let position = if inside { position } else { domain };
+    // The byte behind the domain is zero from `domain` on, and exists: see `Set::new`.
+    let byte = bits[(position >> 3) as usize];
+    ((byte >> (position & 7)) & 1) as usize & inside as usize
+}
+
+simd! {
+    /// Lists the rows of a run that are members; returns how many.
+    fn list_set<T: Code>(codes: &[T], first: u32, bits: &[u8], domain: u64, delta: u64, rows: &mut [u32]) -> usize {
+        let mut kept = 0;
+        for (k, c) in codes.iter().enumerate() {
+            rows[kept] = first + k as u32;
+            kept += member(bits, domain, c.get().wrapping_add(delta));
+        }
+        kept
+    }
+    /// Lists the rows of a run that are members and set in the mask; returns how many.
+    fn list_set_masked<T: Code>(
+        codes: &[T], mask: &[u8], first: u32, bits: &[u8], domain: u64, delta: u64, rows: &mut [u32],
+    ) -> usize {
+        let mut kept = 0;
+        for (k, (c, m)) in codes.iter().zip(mask).enumerate() {
+            rows[kept] = first + k as u32;
+            kept += member(bits, domain, c.get().wrapping_add(delta)) & *m as usize;
+        }
+        kept
+    }
+    /// Keeps the listed rows that are members; returns how many.
+    fn refine_set<T: Code>(codes: &[T], rows: &mut [u32], bits: &[u8], domain: u64, delta: u64) -> usize {
+        let mut kept = 0;
+        for j in 0..rows.len() {
+            let row = rows[j];
+            rows[kept] = row;
+            kept += member(bits, domain, codes[row as usize].get().wrapping_add(delta));
+        }
+        kept
+    }
+    /// Lists the rows of a run where the mask is 1; `rows` has room for 8 more than there are.
+    fn list_mask(mask: &[u8], first: u32, rows: &mut [u32]) -> usize {
+        let mut kept = 0;
+        let mut chunks = mask.chunks_exact(8);
+        let mut k = first;
+        for chunk in &mut chunks {
+            let word = u64::from_le_bytes([
+                chunk[0], chunk[1], chunk[2], chunk[3], chunk[4], chunk[5], chunk[6], chunk[7],
+            ]);
+            if word != 0 {
+                // Eight mask bytes gathered into the top byte: bit i is row i.
+                let bits = (word.wrapping_mul(0x0102_0408_1020_4080) >> 56) as usize;
+                let slots = &mut rows[kept..kept + 8];
+                for (slot, offset) in slots.iter_mut().zip(&COMPRESS[bits]) {
+                    *slot = k + *offset as u32;
+                }
+                kept += bits.count_ones() as usize;
+            }
+            k += 8;
+        }
+        for m in chunks.remainder() {
+            rows[kept] = k;
+            kept += *m as usize;
+            k += 1;
+        }
+        kept
+    }
+}
+
+/// For each set of eight flags, the positions of those set, first ones first.
+static COMPRESS: [[u8; 8]; 256] = {
+    let mut table = [[0u8; 8]; 256];
+    let mut bits = 0;
+    while bits < 256 {
+        let (mut i, mut n) = (0, 0);
+        while i < 8 {
+            if bits >> i & 1 == 1 {
+                table[bits][n] = i as u8;
+                n += 1;
+            }
+            i += 1;
+        }
+        bits += 1;
+    }
+    table
+};
+
+/// Ands `low ≤ value ≤ high` over a run of rows into `mask`.
+pub(crate) fn mask_between(base: i64, codes: &Codes, start: usize, mask: &mut [u8], low: i64, high: i64) {
+    with_codes!(codes, c => match code_range(c, base, low, high) {
+        Some((low, span)) => mask_range(&c[start..start + mask.len()], low, span, mask),
+        None => mask.fill(0),
+    });
+}
+
+/// Keeps the listed rows with `low ≤ value ≤ high`.
+pub(crate) fn refine_between(base: i64, codes: &Codes, rows: &mut Vec<u32>, low: i64, high: i64) {
+    let kept = with_codes!(codes, c => match code_range(c, base, low, high) {
+        Some((low, span)) => refine_range(c, rows, low, span),
+        None => 0,
+    });
+    rows.truncate(kept);
+}
+
+/// Translates a range of values to a first code and a span; `None` if no code can be within.
+fn code_range<T: Code>(_: &[T], base: i64, low: i64, high: i64) -> Option<(T, T)> {
+    let first = (i128::from(low) - i128::from(base)).max(0);
+    let last = (i128::from(high) - i128::from(base)).min(i128::from(T::MAX));
+    (first <= last).then(|| (T::cut(first as u64), T::cut((last - first) as u64)))
+}
+
+/// Lists the rows of a run where the mask is set, into `rows` (cleared first).
+pub(crate) fn list_where(mask: &[u8], first: usize, rows: &mut Vec<u32>) {
+    rows.resize(mask.len() + 8, 0);
+    let kept = list_mask(mask, first as u32, rows);
+    rows.truncate(kept);
+}
+
+/// Counts the set bytes of a mask.
+pub(crate) fn count_where(mask: &[u8]) -> usize {
+    count_mask(mask)
+}
+
+/// Lists the rows of a run whose value is in `set`, and which the mask has if there is one, into `rows`.
+pub(crate) fn list_members(
+    base: i64,
+    codes: &Codes,
+    start: usize,
+    count: usize,
+    mask: Option<&[u8]>,
+    set: &Set,
+    rows: &mut Vec<u32>,
+) {
+    rows.resize(count, 0);
+    let delta = base.wrapping_sub(set.min) as u64;
+    let first = start as u32;
+    let kept = with_codes!(codes, c => match mask {
+        None => list_set(&c[start..start + count], first, &set.bits, set.domain, delta, rows),
+        Some(m) => list_set_masked(&c[start..start + count], m, first, &set.bits, set.domain, delta, rows),
+    });
+    rows.truncate(kept);
+}
+
+/// Keeps the listed rows whose value is in `set`.
+pub(crate) fn refine_members(base: i64, codes: &Codes, rows: &mut Vec<u32>, set: &Set) {
+    let delta = base.wrapping_sub(set.min) as u64;
+    let kept = with_codes!(codes, c => refine_set(c, rows, &set.bits, set.domain, delta));
+    rows.truncate(kept);
+}
+
+simd! {
+    fn widen_run<T: Code>(codes: &[T], base: i64, out: &mut [i64]) {
+        for (o, c) in out.iter_mut().zip(codes) {
+            *o = base.wrapping_add(c.get() as i64);
+        }
+    }
+    fn widen_list<T: Code>(codes: &[T], rows: &[u32], base: i64, out: &mut [i64]) {
+        for (o, row) in out.iter_mut().zip(rows) {
+            *o = base.wrapping_add(codes[*row as usize].get() as i64);
+        }
+    }
+    fn narrow_run<T: Code>(codes: &[T], delta: u64, out: &mut [u32]) {
+        for (o, c) in out.iter_mut().zip(codes) {
+            *o = c.get().wrapping_add(delta) as u32;
+        }
+    }
+    fn narrow_list<T: Code>(codes: &[T], rows: &[u32], delta: u64, out: &mut [u32]) {
+        for (o, row) in out.iter_mut().zip(rows) {
+            *o = codes[*row as usize].get().wrapping_add(delta) as u32;
+        }
+    }
+}
+
+/// Fetches values as 64-bit integers.
+pub(crate) fn fetch_ints(base: i64, codes: &Codes, rows: Rows<'_>) -> Vec<i64> {
+    let mut out = vec![0; rows.count()];
+    with_codes!(codes, c => match rows {
+        Rows::Run { start, count } => widen_run(&c[start..start + count], base, &mut out),
+        Rows::List(list) => widen_list(c, list, base, &mut out),
+    });
+    out
+}
+
+/// Fetches `value − min` as 32-bit numbers, for values known to lie within `min ..= min + u32::MAX`.
+pub(crate) fn fetch_offsets(base: i64, codes: &Codes, rows: Rows<'_>, min: i64) -> Vec<u32> {
+    let mut out = vec![0; rows.count()];
+    let delta = base.wrapping_sub(min) as u64;
+    with_codes!(codes, c => match rows {
+        Rows::Run { start, count } => narrow_run(&c[start..start + count], delta, &mut out),
+        Rows::List(list) => narrow_list(c, list, delta, &mut out),
+    });
+    out
+}

@@ -1,0 +1,88 @@
+//! The memory a query may take for what it collects: builds, groups, sorted and materialised rows.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tandem_column::{Error, Result};
+
+/// A byte limit shared by everything that counts against it.
+#[derive(Debug)]
+pub struct MemoryBudget {
+    limit: usize,
+    used: AtomicUsize,
+}
+
+impl Default for MemoryBudget {
+    fn default() -> Self {
+        MemoryBudget::new(usize::MAX)
+    }
+}
+
+impl MemoryBudget {
+    /// Makes a budget of `limit` bytes.
+    pub fn new(limit: usize) -> MemoryBudget {
+        MemoryBudget { limit, used: AtomicUsize::new(0) }
+    }
+
+    /// Returns the limit in bytes.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Returns the bytes taken now.
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Takes `bytes` for `what`.
+    ///
+    /// # Errors
+    /// Exhausted if the limit would be passed; nothing is taken then.
+    pub fn take(&self, bytes: usize, what: &str) -> Result<()> {
+        let used = self.used.fetch_add(bytes, Ordering::Relaxed);
+        if used.saturating_add(bytes) > self.limit {
+            self.used.fetch_sub(bytes, Ordering::Relaxed);
+            return Err(Error::exhausted(format!(
+                "the memory limit is too small for {what}: raise --memory-limit or make the query smaller \
+                 (limit {} MB, used {} MB, asked {} MB more)",
+                self.limit >> 20,
+                used >> 20,
+                (bytes >> 20).max(1)
+            )));
+        }
+        Ok(())
+    }
+
+    /// Gives `bytes` back.
+    pub fn give(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Bytes taken from a budget for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    budget: std::sync::Arc<MemoryBudget>,
+    what: &'static str,
+    bytes: usize,
+}
+
+impl Reservation {
+    pub(crate) fn new(budget: &std::sync::Arc<MemoryBudget>, what: &'static str) -> Reservation {
+        Reservation { budget: budget.clone(), what, bytes: 0 }
+    }
+
+    /// Makes the reservation at least `bytes` large.
+    pub(crate) fn grow_to(&mut self, bytes: usize) -> Result<()> {
+        if bytes > self.bytes {
+            self.budget.take(bytes - self.bytes, self.what)?;
+            self.bytes = bytes;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.budget.give(self.bytes);
+    }
+}

@@ -1,0 +1,301 @@
+//! Dropping rows by several filters at once, in the order that measurement shows to be best.
+//!
+//! Range filters over a run of rows become byte masks, which cost next to nothing; set filters follow, the one that
+//! drops most rows per cost first; general expressions see only what is left.
+
+use std::{sync::Arc, time::Instant};
+
+use tandem_column::{BLOCK_ROWS, Column, Part, Result};
+use tandem_pipeline::UserFunction;
+
+use crate::{
+    evaluate::{self, Slots},
+    filter::Filter,
+    frame::{Frame, Layout, Origin},
+    job::Counter,
+    kernel::{self, Rows, Set},
+};
+
+/// Vectors between two looks at the order of set filters.
+const REORDER: u32 = 64;
+/// Below this share of rows kept by masks, listing them first is cheaper than testing all rows against a set.
+const SPARSE: f64 = 0.3;
+
+/// Filters that may run in any order, and behind them general ones in theirs.
+#[derive(Default)]
+pub(crate) struct Selection {
+    /// Each filter with the step it belongs to, whose liveness applies.
+    filters: Vec<Placed>,
+}
+
+pub(crate) struct Placed {
+    pub(crate) filter: Filter,
+    /// The step after which liveness is read.
+    pub(crate) step: usize,
+    /// Which counter it reports to.
+    pub(crate) counter: usize,
+}
+
+/// One worker's measurements of a selection.
+pub(crate) struct SelectionState {
+    /// Set filters, best first.
+    order: Vec<usize>,
+    seen: Vec<(u64, u64)>,
+    vectors: u32,
+    mask: Vec<u8>,
+}
+
+impl Selection {
+    pub(crate) fn push(&mut self, placed: Placed) {
+        self.filters.push(placed);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.filters.is_empty()
+    }
+
+    pub(crate) fn state(&self) -> SelectionState {
+        let sets = self.filters.iter().enumerate().filter(|(_, p)| matches!(p.filter, Filter::Member { .. }));
+        SelectionState {
+            order: sets.map(|(i, _)| i).collect(),
+            seen: vec![(0, 0); self.filters.len()],
+            vectors: 0,
+            mask: Vec::new(),
+        }
+    }
+
+    /// Tells whether block statistics exclude every row of a morsel.
+    pub(crate) fn excludes(&self, layout: &Layout, part: &Part, start: usize) -> bool {
+        self.filters.iter().any(|placed| {
+            let (slot, low, high) = match &placed.filter {
+                Filter::Between { slot, low, high } => (*slot, *low, *high),
+                Filter::Member { slot, set } => {
+                    (*slot, set.min, set.min.saturating_add_unsigned(set.domain.saturating_sub(1)))
+                }
+                Filter::General(_) => return false,
+            };
+            let Origin::Source(column) = layout.origins[slot] else { return false };
+            let column = &part.columns[column];
+            match column.blocks.get(start / BLOCK_ROWS) {
+                Some(block) => block.range.is_some_and(|(min, max)| max < low || min > high),
+                None => false,
+            }
+        })
+    }
+
+    /// Returns for each filter whether block statistics show that every row of a morsel passes.
+    pub(crate) fn covered(&self, layout: &Layout, part: &Part, start: usize) -> Vec<bool> {
+        let covers = |placed: &Placed| {
+            let Filter::Between { slot, low, high } = &placed.filter else { return false };
+            let Origin::Source(column) = layout.origins[*slot] else { return false };
+            let column = &part.columns[column];
+            let block = column.blocks.get(start / BLOCK_ROWS);
+            let inside = block.and_then(|b| b.range).is_some_and(|(min, max)| *low <= min && max <= *high);
+            inside && column.validity.is_none()
+        };
+        self.filters.iter().map(covers).collect()
+    }
+
+    /// Drops the rows that some filter does not keep; `None` if none is left.
+    pub(crate) fn apply<'a>(
+        &self,
+        frame: Frame<'a>,
+        covered: &[bool],
+        state: &mut SelectionState,
+        counters: &mut [Counter],
+        functions: &[Arc<UserFunction>],
+    ) -> Result<Option<Frame<'a>>> {
+        if self.filters.is_empty() {
+            return Ok(Some(frame));
+        }
+        let mut frame = match (frame.part(), frame.rows(), frame.is_bare()) {
+            (Some(part), Rows::Run { start, count }, true) => {
+                match self.apply_run(frame.layout, part, start, count, covered, state, counters) {
+                    None => frame,
+                    Some(rows) if rows.is_empty() => return Ok(None),
+                    Some(rows) => frame.with_list(rows),
+                }
+            }
+            _ => match self.apply_encoded(frame, state, counters)? {
+                Some(frame) => frame,
+                None => return Ok(None),
+            },
+        };
+        for placed in &self.filters {
+            let Filter::General(expr) = &placed.filter else { continue };
+            let began = Instant::now();
+            let kept = evaluate::select(expr, &frame, functions)?;
+            count(&mut counters[placed.counter], frame.count(), kept.len(), began);
+            if kept.is_empty() {
+                return Ok(None);
+            }
+            if kept.len() < frame.count() {
+                frame = frame.take(&kept, placed.step);
+            }
+        }
+        Ok(Some(frame))
+    }
+
+    /// Applies the encoded filters to a run of rows; `None` if every row passes without a look.
+    fn apply_run(
+        &self,
+        layout: &Layout,
+        part: &Part,
+        start: usize,
+        rows: usize,
+        covered: &[bool],
+        state: &mut SelectionState,
+        counters: &mut [Counter],
+    ) -> Option<Vec<u32>> {
+        state.reorder(self);
+        let column = |slot: usize| match layout.origins[slot] {
+            Origin::Source(column) => &*part.columns[column],
+            _ => unreachable!("encoded filters read source columns"),
+        };
+        let mut masked = false;
+        for (index, placed) in self.filters.iter().enumerate() {
+            let Filter::Between { slot, low, high } = &placed.filter else { continue };
+            if covered.get(index) == Some(&true) {
+                continue;
+            }
+            let began = Instant::now();
+            if !masked {
+                state.mask.clear();
+                state.mask.resize(rows, 1);
+                masked = true;
+            }
+            let column = column(*slot);
+            let (base, codes) = kernel::encoded(column).expect("range filters are on encoded columns");
+            kernel::mask_between(base, codes, start, &mut state.mask, *low, *high);
+            mask_valid(column, start, &mut state.mask);
+            // Masks do not count: what they drop shows when they are listed.
+            count(&mut counters[placed.counter], rows, 0, began);
+        }
+        let mut list: Option<Vec<u32>> = None;
+        let mut pending = masked;
+        if masked {
+            let kept = kernel::count_where(&state.mask);
+            for (index, placed) in self.filters.iter().enumerate() {
+                if matches!(placed.filter, Filter::Between { .. }) && covered.get(index) != Some(&true) {
+                    counters[placed.counter].rows_out += kept as u64;
+                }
+            }
+            if state.order.is_empty() || (kept as f64) < SPARSE * rows as f64 {
+                let mut rows = Vec::new();
+                kernel::list_where(&state.mask, start, &mut rows);
+                list = Some(rows);
+                pending = false;
+            }
+        }
+        for index in state.order.clone() {
+            let placed = &self.filters[index];
+            let Filter::Member { slot, set } = &placed.filter else { continue };
+            let began = Instant::now();
+            let column = column(*slot);
+            let (base, codes) = kernel::encoded(column).expect("set filters are on encoded columns");
+            let before = list.as_ref().map_or(rows, Vec::len);
+            match &mut list {
+                None => {
+                    let mask = pending.then_some(state.mask.as_slice());
+                    pending = false;
+                    let mut kept = Vec::new();
+                    kernel::list_members(base, codes, start, rows, mask, set, &mut kept);
+                    list = Some(kept);
+                }
+                Some(list) => kernel::refine_members(base, codes, list, set),
+            }
+            let list = list.as_mut().expect("listed above");
+            keep_valid(column, list);
+            state.seen[index].0 += before as u64;
+            state.seen[index].1 += list.len() as u64;
+            count(&mut counters[placed.counter], before, list.len(), began);
+            if list.is_empty() {
+                break;
+            }
+        }
+        list
+    }
+
+    /// Applies the encoded filters to a frame that is no longer a bare run.
+    fn apply_encoded<'a>(
+        &self,
+        mut frame: Frame<'a>,
+        state: &mut SelectionState,
+        counters: &mut [Counter],
+    ) -> Result<Option<Frame<'a>>> {
+        state.reorder(self);
+        for placed in &self.filters {
+            let began = Instant::now();
+            let before = frame.count();
+            let (slot, test): (_, Box<dyn Fn(i64) -> bool>) = match &placed.filter {
+                Filter::General(_) => continue,
+                Filter::Between { slot, low, high } => (*slot, Box::new(move |v| (*low..=*high).contains(&v))),
+                Filter::Member { slot, set } => {
+                    let set: &Set = set;
+                    (*slot, Box::new(move |v| set.contains(v)))
+                }
+            };
+            let vector = frame.vector(slot)?;
+            let value = |row: usize| match &vector.values {
+                crate::Values::Int(values) => values[row],
+                crate::Values::Boolean(values) => values[row].into(),
+                crate::Values::Code { codes, .. } => codes[row].into(),
+                _ => 0,
+            };
+            let kept: Vec<u32> = (0..before as u32)
+                .filter(|row| vector.is_valid(*row as usize) && test(value(*row as usize)))
+                .collect();
+            count(&mut counters[placed.counter], before, kept.len(), began);
+            if kept.is_empty() {
+                return Ok(None);
+            }
+            if kept.len() < before {
+                frame = frame.take(&kept, placed.step);
+            }
+        }
+        Ok(Some(frame))
+    }
+}
+
+impl SelectionState {
+    /// Puts the set filter that drops most rows per cost first, from time to time.
+    fn reorder(&mut self, selection: &Selection) {
+        self.vectors += 1;
+        if self.vectors % REORDER != 8 % REORDER || self.order.len() < 2 {
+            return;
+        }
+        let rank = |index: usize| {
+            let (seen, kept) = self.seen[index];
+            let Filter::Member { set, .. } = &selection.filters[index].filter else { return 0.0 };
+            // A lookup costs more where the set does not fit the first or second level of cache.
+            let cost = match set.bits.len() {
+                0..=16_384 => 1.0,
+                16_385..=262_144 => 1.3,
+                262_145..=4_194_304 => 2.0,
+                _ => 4.0,
+            };
+            (1.0 - kept as f64 / seen.max(1) as f64) / cost
+        };
+        let mut ranked: Vec<(usize, f64)> = self.order.iter().map(|index| (*index, rank(*index))).collect();
+        ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+        self.order = ranked.into_iter().map(|(index, _)| index).collect();
+    }
+}
+
+fn count(counter: &mut Counter, rows_in: usize, rows_out: usize, began: Instant) {
+    counter.rows_in += rows_in as u64;
+    counter.rows_out += rows_out as u64;
+    counter.time += began.elapsed();
+}
+
+fn mask_valid(column: &Column, start: usize, mask: &mut [u8]) {
+    if let Some(validity) = &column.validity {
+        mask.iter_mut().enumerate().for_each(|(i, mask)| *mask &= validity.get(start + i) as u8);
+    }
+}
+
+fn keep_valid(column: &Column, rows: &mut Vec<u32>) {
+    if let Some(validity) = &column.validity {
+        rows.retain(|row| validity.get(*row as usize));
+    }
+}

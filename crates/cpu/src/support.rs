@@ -1,0 +1,67 @@
+//! What this executor cannot run yet, with the reason.
+
+use tandem_column::{Error, Repr, Result, Type};
+use tandem_pipeline::{Expr, Phase, Pipeline, Query, Sink, Slot, Step};
+
+use crate::evaluate;
+
+/// Tells whether this executor runs a query.
+///
+/// # Errors
+/// Unsupported, with a sentence that names what is missing.
+pub fn supports(query: &Query) -> Result<()> {
+    query.pipelines.iter().try_for_each(|pipeline| pipeline_supported(query, pipeline))
+}
+
+fn pipeline_supported(query: &Query, pipeline: &Pipeline) -> Result<()> {
+    for slot in &pipeline.slots {
+        if slot.kind.repr() == Repr::Other {
+            return Err(Error::unsupported(format!("values of type {} run on the host", slot.kind)));
+        }
+    }
+    let mut defined = pipeline.source_columns();
+    let expression = |expr: &Expr, slots: &[Slot]| evaluate::supports(expr, slots);
+    for step in &pipeline.steps {
+        let slots = &pipeline.slots[..defined];
+        match step {
+            Step::Filter(expr) => expression(expr, slots)?,
+            Step::Let(list) => {
+                list.iter().try_for_each(|expr| expression(expr, slots))?;
+                defined += list.len();
+            }
+            Step::Probe(probe) => {
+                probe.keys.iter().try_for_each(|expr| expression(expr, slots))?;
+                if let Some(residual) = &probe.residual {
+                    if probe.null_aware {
+                        return Err(Error::unsupported("NOT IN with a further condition runs on the host"));
+                    }
+                    let mut all = slots.to_vec();
+                    all.extend(query.pipelines[probe.build].output());
+                    expression(residual, &all)?;
+                }
+                if probe.null_aware && probe.keys.len() > 1 {
+                    return Err(Error::unsupported("NOT IN of several columns runs on the host"));
+                }
+                defined += if probe.kind == tandem_pipeline::JoinKind::Mark { 1 } else { probe.adds.len() };
+            }
+        }
+    }
+    match &pipeline.sink {
+        Sink::Build { keys, .. } => keys.iter().try_for_each(|expr| expression(expr, &pipeline.slots)),
+        Sink::Aggregate { phase, aggregates, .. } => {
+            if *phase != Phase::Single {
+                return Err(Error::unsupported("partial and final aggregation are not computed here yet"));
+            }
+            for aggregate in aggregates {
+                let kind = aggregate.argument.map(|slot| &pipeline.slots[slot].kind);
+                if kind == Some(&Type::Null) {
+                    return Err(Error::unsupported("aggregates of an untyped null run on the host"));
+                }
+            }
+            Ok(())
+        }
+        Sink::Window { .. } => Err(Error::unsupported("window functions run on the host")),
+        Sink::Partition { .. } => Err(Error::unsupported("partitioning for an exchange is not computed here yet")),
+        Sink::Sort { .. } | Sink::Materialize { .. } => Ok(()),
+    }
+}

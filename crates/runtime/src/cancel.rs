@@ -1,0 +1,46 @@
+//! A flag that stops a running query.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+use tandem_column::{Error, Result};
+
+/// Cancels work from another thread. Clones share the flag.
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Makes a flag that is not set.
+    pub fn new() -> Cancel {
+        Cancel::default()
+    }
+
+    /// Asks all work that watches this flag to stop soon.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Tells whether [`Cancel::cancel`] was called.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Fails if [`Cancel::cancel`] was called.
+    ///
+    /// # Errors
+    /// The error of a cancelled statement.
+    pub fn check(&self) -> Result<()> {
+        if self.is_cancelled() { Err(Error::cancelled()) } else { Ok(()) }
+    }
+}
+
+/// How far a query has come, in rows of its sources.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Rows done.
+    pub done: AtomicU64,
+    /// Rows to do, as far as known.
+    pub total: AtomicU64,
+}

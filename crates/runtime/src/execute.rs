@@ -1,0 +1,148 @@
+//! A query's way: each pipeline in turn, over the rows that its source names, into what later pipelines use.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, atomic::Ordering},
+    time::Instant,
+};
+
+use tandem_column::{Error, Result, Table};
+use tandem_cpu::{Build, Job, MemoryBudget, Output, Settings};
+use tandem_pipeline::{Pipeline, Query, Source};
+
+use crate::{Cancel, PipelineMetrics, Progress, QueryMetrics, Runtime};
+
+/// The rows that a query's sources name.
+#[derive(Clone, Debug, Default)]
+pub struct Inputs {
+    /// Tables by the name that [`Source::Table`] gives.
+    pub tables: HashMap<String, Arc<Table>>,
+    /// Blocks by the name that [`Source::Block`] gives.
+    pub blocks: HashMap<String, Arc<Table>>,
+}
+
+/// How a query runs.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Rows of one vector.
+    pub vector_rows: usize,
+    /// All hashes are equal: a test of collisions.
+    pub force_collisions: bool,
+    /// What the query may collect.
+    pub memory: Arc<MemoryBudget>,
+    /// Stops the query.
+    pub cancel: Cancel,
+    /// Counts the rows done.
+    pub progress: Arc<Progress>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let settings = Settings::default();
+        Options {
+            vector_rows: settings.vector_rows,
+            force_collisions: settings.force_collisions,
+            memory: settings.memory,
+            cancel: Cancel::new(),
+            progress: Arc::default(),
+        }
+    }
+}
+
+/// A query's result.
+#[derive(Debug)]
+pub struct Execution {
+    /// The rows of the last pipeline.
+    pub table: Table,
+    /// What each pipeline did.
+    pub metrics: QueryMetrics,
+}
+
+/// What pipelines have left so far.
+#[derive(Default)]
+struct Left {
+    rows: HashMap<usize, Arc<Table>>,
+    builds: HashMap<usize, Arc<Build>>,
+}
+
+impl Runtime {
+    /// Runs a verified query and waits for its result. Blocks the calling thread, which should not be a worker's.
+    ///
+    /// # Errors
+    /// What the query raises (class Input), an exhausted memory budget or cancellation (Exhausted), what this executor
+    /// does not run (Unsupported).
+    pub fn execute(&self, query: &Query, inputs: &Inputs, options: &Options) -> Result<Execution> {
+        tandem_cpu::supports(query)?;
+        let settings = Settings {
+            vector_rows: options.vector_rows.max(1),
+            force_collisions: options.force_collisions,
+            memory: options.memory.clone(),
+        };
+        let mut left = Left::default();
+        let mut metrics = QueryMetrics::default();
+        for (id, pipeline) in query.pipelines.iter().enumerate() {
+            options.cancel.check()?;
+            let began = Instant::now();
+            let table = source(pipeline, inputs, &left)?;
+            let rows_in = table.rows() as u64;
+            options.progress.total.fetch_add(rows_in, Ordering::Relaxed);
+            let job = Job::new(query, id, table, &|build| left.builds.get(&build).cloned(), &settings)?;
+            options.progress.done.fetch_add(job.skipped() as u64, Ordering::Relaxed);
+            let workers = self.parallel_with(
+                job.morsels(),
+                &options.cancel,
+                || job.worker(),
+                |worker, morsel| {
+                    job.run(worker, morsel)?;
+                    options.progress.done.fetch_add(job.morsel_rows(morsel) as u64, Ordering::Relaxed);
+                    Ok(())
+                },
+            )?;
+            let (output, steps) =
+                job.finish(workers, &|tasks, task| self.parallel(tasks, &options.cancel, task))?;
+            metrics.pipelines.push(PipelineMetrics {
+                rows_in,
+                rows_out: steps.last().map_or(0, |sink| sink.rows_out),
+                rows_skipped: job.skipped() as u64,
+                elapsed: began.elapsed(),
+                notes: job.notes().to_vec(),
+                steps,
+            });
+            match output {
+                Output::Rows(table) => drop(left.rows.insert(id, Arc::new(table))),
+                Output::Build(build) => drop(left.builds.insert(id, build)),
+            }
+        }
+        let last = query.pipelines.len().wrapping_sub(1);
+        let table = left.rows.remove(&last).ok_or_else(|| Error::internal("the last pipeline gives no rows"))?;
+        Ok(Execution { table: Arc::unwrap_or_clone(table), metrics })
+    }
+}
+
+/// Finds the rows of a pipeline's source, with exactly the source's columns.
+fn source(pipeline: &Pipeline, inputs: &Inputs, left: &Left) -> Result<Arc<Table>> {
+    match &pipeline.source {
+        Source::Table { table, columns } => {
+            let found = inputs.tables.get(table);
+            let found = found.ok_or_else(|| Error::internal(format!("no table was given for the source {table}")))?;
+            if columns.iter().any(|column| *column >= found.schema.len()) {
+                return Err(Error::internal(format!("the table {table} has fewer columns than its source names")));
+            }
+            Ok(Arc::new(found.project(columns)))
+        }
+        Source::Block { name } => {
+            let found = inputs.blocks.get(name);
+            Ok(found.ok_or_else(|| Error::internal(format!("no block was given for the source {name}")))?.clone())
+        }
+        Source::Result { pipelines } => {
+            let missing = || Error::internal("a pipeline reads the rows of one that gives none");
+            let mut tables = pipelines.iter().map(|id| left.rows.get(id).cloned().ok_or_else(missing));
+            let first = tables.next().ok_or_else(missing)??;
+            tables.try_fold(first, |all, table| Ok(Arc::new(all.append(&*table?)?)))
+        }
+        Source::Values { rows } => {
+            let slots = &pipeline.slots[..pipeline.source_columns()];
+            Ok(Arc::new(tandem_cpu::values_table(slots, rows)))
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! What a query did: rows and time of each pipeline and step.
+
+use std::time::Duration;
+
+pub use tandem_cpu::StepMetrics;
+
+/// What each pipeline of a query did, in the query's order.
+#[derive(Clone, Debug, Default)]
+pub struct QueryMetrics {
+    /// One entry per pipeline.
+    pub pipelines: Vec<PipelineMetrics>,
+}
+
+/// What one pipeline did.
+#[derive(Clone, Debug, Default)]
+pub struct PipelineMetrics {
+    /// Rows of the source, before block skipping.
+    pub rows_in: u64,
+    /// Rows of the result, or of the build.
+    pub rows_out: u64,
+    /// Rows never looked at because block statistics excluded them.
+    pub rows_skipped: u64,
+    /// From start to end, sink included.
+    pub elapsed: Duration,
+    /// Decisions made from statistics, for people.
+    pub notes: Vec<String>,
+    /// Each step in the pipeline's order, summed over workers.
+    pub steps: Vec<StepMetrics>,
+}

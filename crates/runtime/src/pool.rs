@@ -1,0 +1,189 @@
+//! The worker pool: a fixed number of threads that share jobs fairly, one task at a time.
+//!
+//! A job is a counted set of tasks. Workers take the job at the head of the queue, claim one task of it, put the job
+//! back at the tail and run the task; so any number of queries advance together, task by task, whatever their size.
+//! The caller of [`Pool::run`] blocks until every claimed task has ended, which is what makes lending it borrowed data
+//! sound. A call from one of the pool's own threads runs its tasks in place.
+
+use std::{
+    cell::Cell,
+    collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread::JoinHandle,
+};
+
+use tandem_column::{Error, Result};
+
+use crate::Cancel;
+
+thread_local! {
+    /// Which worker of a pool this thread is.
+    static WORKER: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// A fixed set of worker threads.
+pub(crate) struct Pool {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+struct Shared {
+    queue: Mutex<Queue>,
+    work: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Arc<Job>>,
+    closed: bool,
+}
+
+/// What a task does: gets the worker's index and the task's index.
+type Task<'a> = dyn Fn(usize, usize) -> Result<()> + Sync + 'a;
+
+struct Job {
+    task: &'static Task<'static>,
+    tasks: usize,
+    cancel: Cancel,
+    state: Mutex<JobState>,
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct JobState {
+    claimed: usize,
+    running: usize,
+    error: Option<Error>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Pool {
+    pub(crate) fn new(threads: usize) -> Pool {
+        let shared = Arc::new(Shared { queue: Mutex::default(), work: Condvar::new() });
+        let threads = (0..threads.max(1))
+            .map(|index| {
+                let shared = shared.clone();
+                std::thread::Builder::new()
+                    .name(format!("tandem-{index}"))
+                    .spawn(move || {
+                        WORKER.set(Some(index));
+                        shared.work(index);
+                    })
+                    .expect("the system lets us start a thread")
+            })
+            .collect();
+        Pool { shared, threads }
+    }
+
+    pub(crate) fn threads(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// Runs `task(worker, 0..tasks)`; stops claiming at the first error or cancellation and returns it.
+    pub(crate) fn run(&self, tasks: usize, cancel: &Cancel, task: &Task<'_>) -> Result<()> {
+        let inside = WORKER.get();
+        if inside.is_some() || tasks == 1 {
+            for index in 0..tasks {
+                cancel.check()?;
+                task(inside.unwrap_or(0), index)?;
+            }
+            return Ok(());
+        }
+        if tasks == 0 {
+            return Ok(());
+        }
+        // SAFETY: the job is dropped from the queue, and no task of it runs any more, before this function returns:
+        // the wait below ends only when nothing is running and nothing can be claimed.
+        let task: &'static Task<'static> = unsafe { std::mem::transmute::<&Task<'_>, &'static Task<'static>>(task) };
+        let job = Arc::new(Job { task, tasks, cancel: cancel.clone(), state: Mutex::default(), ended: Condvar::new() });
+        lock(&self.shared.queue).jobs.push_back(job.clone());
+        self.shared.work.notify_all();
+        let mut state = lock(&job.state);
+        while state.claimed < job.tasks || state.running > 0 {
+            state = job.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        match state.error.take() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        lock(&self.shared.queue).closed = true;
+        self.shared.work.notify_all();
+        for thread in self.threads.drain(..) {
+            // A worker catches panics of its tasks, so joining cannot fail for a reason worth reporting in a drop.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn work(&self, worker: usize) {
+        while let Some((job, index)) = self.claim() {
+            let result = catch_unwind(AssertUnwindSafe(|| (job.task)(worker, index)));
+            let result = result.unwrap_or_else(|panic| {
+                let text = panic.downcast_ref::<String>().map(String::as_str);
+                let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+                Err(Error::internal(format!("a worker panicked; please report this as a bug: {text}")))
+            });
+            job.ended(result);
+        }
+    }
+
+    /// Waits for a task: takes the job at the head, claims one task and puts the job back at the tail.
+    fn claim(&self) -> Option<(Arc<Job>, usize)> {
+        let mut queue = lock(&self.queue);
+        loop {
+            while let Some(job) = queue.jobs.pop_front() {
+                let Some((index, more)) = job.claim() else { continue };
+                if more {
+                    queue.jobs.push_back(job.clone());
+                }
+                return Some((job, index));
+            }
+            if queue.closed {
+                return None;
+            }
+            queue = self.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Job {
+    /// Claims the next task; tells its index and whether more are left.
+    fn claim(&self) -> Option<(usize, bool)> {
+        let mut state = lock(&self.state);
+        if self.cancel.is_cancelled() && state.claimed < self.tasks {
+            state.error.get_or_insert_with(Error::cancelled);
+            state.claimed = self.tasks;
+        }
+        if state.claimed == self.tasks {
+            if state.running == 0 {
+                self.ended.notify_all();
+            }
+            return None;
+        }
+        state.claimed += 1;
+        state.running += 1;
+        Some((state.claimed - 1, state.claimed < self.tasks))
+    }
+
+    fn ended(&self, result: Result<()>) {
+        let mut state = lock(&self.state);
+        state.running -= 1;
+        if let Err(error) = result {
+            state.error.get_or_insert(error);
+            state.claimed = self.tasks;
+        }
+        if state.running == 0 && state.claimed == self.tasks {
+            self.ended.notify_all();
+        }
+    }
+}
