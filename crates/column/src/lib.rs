@@ -1,5 +1,6 @@
 //! Resident columns: compact encodings, statistics, dictionaries; Arrow in and out.
 
+mod append;
 mod arrow_type;
 mod bitmap;
 mod blocks;
@@ -14,10 +15,13 @@ mod float;
 mod from_arrow;
 mod interner;
 mod loader;
+mod sketch;
+mod statistics;
 mod table;
 mod text;
 mod to_arrow;
 mod types;
+mod unify;
 
 pub use bitmap::{Bitmap, BitmapBuilder};
 pub use buffer::{AlignedVec, Buffer, PAGE, Plain};

@@ -1,0 +1,165 @@
+//! One encoding for a column over all parts of a table.
+//!
+//! Parts are encoded on their own as their rows arrive. A table wants one dictionary per text column (a rule) and, for
+//! loaded tables, one base and width per integer column (a convenience). Parts that already agree are shared.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::compact::Frame;
+use crate::text::{dictionary_pays, intern_columns};
+use crate::{Column, Dictionary, Error, Field, Parallel, Part, Repr, Result};
+
+/// What happens to one column in each part.
+enum Plan {
+    Keep,
+    Reframe(Frame),
+    /// A dictionary and, per part, the new code of each old one; `None` for a part without values.
+    Recode(Arc<Dictionary>, Vec<Option<Vec<u32>>>),
+    /// The columns that replace those of the parts.
+    Replace(Vec<Arc<Column>>),
+    Decode,
+}
+
+/// Brings the parts of a table to one encoding per column; `integers` asks for it of integers too.
+pub(crate) fn unify(
+    schema: &[Field], parts: Vec<Arc<Part>>, integers: bool, parallel: &Parallel<'_>,
+) -> Result<Vec<Arc<Part>>> {
+    let plans: Vec<Mutex<Result<Plan>>> = schema.iter().map(|_| Mutex::new(Ok(Plan::Keep))).collect();
+    parallel(schema.len(), &|column| {
+        let found = plan(schema, &parts, column, integers);
+        *plans[column].lock().unwrap_or_else(PoisonError::into_inner) = found;
+    });
+    let plans: Vec<Plan> = plans
+        .into_iter()
+        .map(|plan| plan.into_inner().unwrap_or_else(PoisonError::into_inner))
+        .collect::<Result<_>>()?;
+    if plans.iter().all(|plan| matches!(plan, Plan::Keep)) {
+        return Ok(parts);
+    }
+    // Each part is taken out while it is worked on, so that its old columns are freed at once.
+    let slots: Vec<Mutex<Option<Arc<Part>>>> = parts.into_iter().map(|part| Mutex::new(Some(part))).collect();
+    parallel(slots.len(), &|at| {
+        let mut slot = slots[at].lock().unwrap_or_else(PoisonError::into_inner);
+        *slot = slot.take().map(|part| apply(&plans, part, at));
+    });
+    let parts = slots.into_iter().map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner));
+    parts.map(|part| part.ok_or_else(|| Error::internal("a part was lost while it was encoded"))).collect()
+}
+
+fn plan(schema: &[Field], parts: &[Arc<Part>], column: usize, integers: bool) -> Result<Plan> {
+    let columns: Vec<&Column> = parts.iter().map(|part| part.columns[column].as_ref()).collect();
+    match schema[column].kind.repr() {
+        Repr::Int if integers => {
+            let ranges = columns.iter().filter_map(|column| column.range());
+            let frame = Frame::of(ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))));
+            let agreed = columns.iter().all(|column| Frame::current(column) == Some(frame));
+            Ok(if agreed { Plan::Keep } else { Plan::Reframe(frame) })
+        }
+        Repr::Bytes => plan_text(&schema[column], &columns),
+        _ => Ok(Plan::Keep),
+    }
+}
+
+fn plan_text(field: &Field, columns: &[&Column]) -> Result<Plan> {
+    let rows = columns.iter().map(|column| column.rows).sum();
+    let coded = columns.iter().filter(|column| column.dictionary().is_some()).count();
+    if coded == 0 {
+        return Ok(Plan::Keep);
+    }
+    if coded < columns.len() {
+        let plain: Vec<&Column> = columns.iter().copied().filter(|column| column.dictionary().is_none()).collect();
+        let Some(interned) = intern_columns(&field.kind, &plain, rows)? else { return Ok(Plan::Decode) };
+        let mut interned = interned.into_iter();
+        let all: Vec<Column> = columns
+            .iter()
+            .filter_map(|column| match column.dictionary() {
+                Some(_) => Some((*column).clone()),
+                None => interned.next(),
+            })
+            .collect();
+        let references: Vec<&Column> = all.iter().collect();
+        return match merge(field, &references, rows)? {
+            Plan::Recode(dictionary, remaps) => Ok(Plan::Replace(
+                all.iter().zip(&remaps).map(|(column, remap)| Arc::new(recode(column, remap, &dictionary))).collect(),
+            )),
+            Plan::Keep => Ok(Plan::Replace(all.into_iter().map(Arc::new).collect())),
+            other => Ok(other),
+        };
+    }
+    merge(field, columns, rows)
+}
+
+/// Merges the dictionaries of columns that all have one.
+fn merge(field: &Field, columns: &[&Column], rows: usize) -> Result<Plan> {
+    let all: Vec<&Arc<Dictionary>> = columns.iter().filter_map(|column| column.dictionary()).collect();
+    if all.iter().all(|dictionary| Arc::ptr_eq(dictionary, all[0])) {
+        let pays = dictionary_pays(rows, all[0].len(), all[0].bytes().len());
+        // One dictionary over several parts was somebody's choice; that of a single part was only an attempt.
+        return Ok(if pays || columns.len() > 1 { Plan::Keep } else { Plan::Decode });
+    }
+    // A part of nulls only has a placeholder for a dictionary, which must not become a value of the table.
+    let present: Vec<usize> = (0..columns.len()).filter(|at| columns[*at].null_count() < columns[*at].rows).collect();
+    let mut dictionaries: Vec<&Arc<Dictionary>> = Vec::new();
+    let mut place = Vec::with_capacity(present.len());
+    for &at in &present {
+        let known = dictionaries.iter().position(|dictionary| Arc::ptr_eq(dictionary, all[at]));
+        place.push(known.unwrap_or(dictionaries.len()));
+        if known.is_none() {
+            dictionaries.push(all[at]);
+        }
+    }
+    let (merged, remaps) = match dictionaries.as_slice() {
+        [] => (Arc::new(Dictionary::placeholder(&field.kind)), Vec::new()),
+        // The same pointer again: nothing but the placeholders changes.
+        [one] => ((*one).clone(), vec![(0..one.len() as u32).collect()]),
+        several => {
+            let several: Vec<&Dictionary> = several.iter().map(|dictionary| dictionary.as_ref()).collect();
+            let (merged, remaps) = Dictionary::merge(&several)?;
+            // Rows appended with known values only leave the old dictionary, and with it the old parts, as they are.
+            match dictionaries.iter().find(|dictionary| dictionary.as_ref() == &merged) {
+                Some(same) => ((*same).clone(), remaps),
+                None => (Arc::new(merged), remaps),
+            }
+        }
+    };
+    if !dictionary_pays(rows, merged.len(), merged.bytes().len()) {
+        return Ok(Plan::Decode);
+    }
+    let mut plans = vec![None; columns.len()];
+    for (&at, &dictionary) in present.iter().zip(&place) {
+        plans[at] = Some(remaps[dictionary].clone());
+    }
+    Ok(Plan::Recode(merged, plans))
+}
+
+fn recode(column: &Column, remap: &Option<Vec<u32>>, dictionary: &Arc<Dictionary>) -> Column {
+    match remap {
+        Some(remap) => column.recode(remap, dictionary),
+        None => column.recode(&[], dictionary),
+    }
+}
+
+fn apply(plans: &[Plan], part: Arc<Part>, at: usize) -> Arc<Part> {
+    let columns: Vec<Arc<Column>> = plans
+        .iter()
+        .zip(&part.columns)
+        .map(|(plan, column)| match plan {
+            Plan::Reframe(frame) if Frame::current(column) != Some(*frame) => Arc::new(column.reframe(*frame)),
+            Plan::Keep | Plan::Reframe(_) => column.clone(),
+            Plan::Recode(dictionary, _)
+                if column.dictionary().is_some_and(|own| Arc::ptr_eq(own, dictionary))
+                    && column.width() == crate::Codes::width_for(dictionary.len().saturating_sub(1) as u64) =>
+            {
+                column.clone()
+            }
+            Plan::Recode(dictionary, remaps) => Arc::new(recode(column, &remaps[at], dictionary)),
+            Plan::Replace(columns) => columns[at].clone(),
+            Plan::Decode if column.dictionary().is_some() => Arc::new(column.decode()),
+            Plan::Decode => column.clone(),
+        })
+        .collect();
+    match columns.iter().zip(&part.columns).all(|(new, old)| Arc::ptr_eq(new, old)) {
+        true => part,
+        false => Arc::new(Part { rows: part.rows, columns }),
+    }
+}
