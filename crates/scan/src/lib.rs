@@ -1,1 +1,26 @@
-//! Files to resident tables.
+//! Files to resident tables: Parquet, CSV and Arrow IPC, just the columns a query needs.
+//!
+//! [`FileTable::open`] reads footers and schemas; [`FileTable::load`] decodes columns in parallel, straight into the
+//! resident encoding, and leaves out row groups that statistics or the decoded predicate columns exclude. Decoded columns
+//! stay in a [`Cache`] of bounded size, so the next query finds them resident. Files are watched by identity (device,
+//! inode, size, modification time): a file that changed is read again.
+//!
+//! Bytes of files are untrusted: what is damaged gives an error that names the file and the place, never a panic.
+#![forbid(unsafe_code)]
+
+mod assemble;
+mod cache;
+mod csv;
+mod file;
+mod format;
+mod ipc;
+mod load;
+mod parquet;
+mod predicate;
+mod table;
+mod whole;
+
+pub use cache::Cache;
+pub use format::{Compression, Format};
+pub use table::FileTable;
+pub use tandem_column::{Class, Error, Result};

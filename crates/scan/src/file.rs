@@ -1,0 +1,80 @@
+//! Opening files, and telling whether they are still the same.
+
+use std::{
+    fs::{File, Metadata},
+    hash::{DefaultHasher, Hash, Hasher},
+    io,
+    os::unix::fs::MetadataExt,
+    path::Path,
+};
+
+use tandem_column::{Error, Result};
+
+/// What tells a file's contents from other contents without reading them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Identity {
+    device: u64,
+    inode: u64,
+    pub(crate) size: u64,
+    /// Nanoseconds since 1970.
+    modified: i128,
+}
+
+impl Identity {
+    fn new(metadata: &Metadata) -> Identity {
+        Identity {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size: metadata.size(),
+            modified: i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec()),
+        }
+    }
+
+    /// Makes one identity of several files read as one.
+    pub(crate) fn combine(files: &[Identity], salt: &impl Hash) -> Identity {
+        let mut hasher = DefaultHasher::new();
+        (files, salt).hash(&mut hasher);
+        let size = files.iter().map(|file| file.size).sum();
+        Identity { device: u64::MAX, inode: hasher.finish(), size, modified: 0 }
+    }
+
+    /// Reads the identity of a path.
+    pub(crate) fn of_path(path: &Path) -> Result<Identity> {
+        std::fs::metadata(path).map(|metadata| Identity::new(&metadata)).map_err(|error| unreadable(path, &error))
+    }
+
+    /// Reads the identity of an open file.
+    pub(crate) fn of_file(path: &Path, file: &File) -> Result<Identity> {
+        file.metadata().map(|metadata| Identity::new(&metadata)).map_err(|error| unreadable(path, &error))
+    }
+}
+
+/// Opens a file for reading.
+pub(crate) fn open(path: &Path) -> Result<(File, Identity)> {
+    let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+    let metadata = file.metadata().map_err(|error| unreadable(path, &error))?;
+    if metadata.is_dir() {
+        return Err(Error::input(format!("cannot read {}: it is a directory; name a file in it", path.display())));
+    }
+    Ok((file, Identity::new(&metadata)))
+}
+
+/// Says that a file cannot be read, and what to do.
+pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Error {
+    let path = path.display();
+    Error::input(match error.kind() {
+        io::ErrorKind::NotFound => format!("file not found: {path}; check the path"),
+        io::ErrorKind::PermissionDenied => format!("cannot read {path}: permission denied; allow this user to read it"),
+        _ => format!("cannot read {path}: {error}; check the file and its disk"),
+    })
+}
+
+/// Says that a file's contents are wrong.
+pub(crate) fn damaged(path: &Path, detail: &str) -> Error {
+    Error::input(format!("{} is damaged ({detail}): restore or regenerate the file", path.display()))
+}
+
+/// Says that a file was written to while it was read.
+pub(crate) fn changed(path: &Path) -> Error {
+    Error::input(format!("{} changed while it was read: run the statement again", path.display()))
+}

@@ -1,0 +1,137 @@
+//! Arrow IPC files: batches in parallel through the column loader.
+
+use std::{
+    fs::File,
+    io::BufReader,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use arrow::{
+    datatypes::{Schema, SchemaRef},
+    ipc::reader::FileReader,
+};
+use tandem_column::{Error, Field, LoadOptions, Loader, Repr, Result, Type};
+
+use crate::{
+    file::{self, Identity},
+    load::{Loaded, Request},
+    table::check_same,
+    whole,
+};
+
+/// Arrow IPC files of one schema.
+pub(crate) struct IpcFiles {
+    files: Vec<(PathBuf, Identity, usize)>,
+    identity: Identity,
+    schema: SchemaRef,
+    fields: Arc<[Field]>,
+}
+
+type Reader = FileReader<BufReader<File>>;
+
+/// Opens a file; `projection` names the columns to read.
+fn open(path: &Path, projection: Option<Vec<usize>>) -> Result<(Reader, Identity)> {
+    let (file, identity) = file::open(path)?;
+    let reader = guarded(path, || FileReader::try_new_buffered(file, projection)).map_err(|error| match error.message.contains("magic") {
+        true => Error::input(format!("not an Arrow IPC file: {}; check what wrote it", path.display())),
+        false => error,
+    })?;
+    Ok((reader, identity))
+}
+
+/// Runs code of the Arrow crate on untrusted bytes.
+fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, arrow::error::ArrowError>) -> Result<T> {
+    match catch_unwind(AssertUnwindSafe(read)) {
+        Ok(read) => read.map_err(|error| file::damaged(path, &error.to_string())),
+        Err(_) => Err(file::damaged(path, "unreadable")),
+    }
+}
+
+impl IpcFiles {
+    /// Reads the footers; also tells why columns cannot be loaded.
+    pub(crate) fn open(paths: &[PathBuf]) -> Result<(IpcFiles, Vec<Option<String>>)> {
+        let mut files = Vec::new();
+        let mut found: Option<(SchemaRef, Arc<[Field]>)> = None;
+        let mut unsupported = Vec::new();
+        for path in paths {
+            let (reader, identity) = open(path, None)?;
+            files.push((path.clone(), identity, reader.num_batches()));
+            let own = reader.schema();
+            let (fields, reasons): (Vec<Field>, Vec<Option<String>>) = own.fields().iter().map(|field| describe(field)).unzip();
+            match &found {
+                None => {
+                    let plain = own.fields().iter().map(|field| field.as_ref().clone().with_metadata(Default::default()));
+                    found = Some((Arc::new(Schema::new(plain.collect::<Vec<_>>())), fields.into()));
+                    unsupported = reasons;
+                }
+                Some((_, first)) => check_same(&paths[0], first, path, &fields)?,
+            }
+        }
+        let Some((schema, fields)) = found else { return Err(Error::input("no files to read: name at least one")) };
+        let identities: Vec<Identity> = files.iter().map(|(_, identity, _)| *identity).collect();
+        let identity = Identity::combine(&identities, &"arrow");
+        Ok((IpcFiles { files, identity, schema, fields }, unsupported))
+    }
+
+    pub(crate) fn fields(&self) -> &Arc<[Field]> {
+        &self.fields
+    }
+
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    pub(crate) fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// Returns the identity that columns are kept under, if a file changed.
+    pub(crate) fn stale(&self) -> Result<Vec<Identity>> {
+        whole::stale(self.files.iter().map(|(path, identity, _)| (path.as_path(), *identity)), self.identity)
+    }
+
+    /// Loads columns of all rows.
+    pub(crate) fn load(&self, request: &Request<'_>) -> Result<Loaded> {
+        whole::load(self.identity, request, |columns| {
+            let schema: Arc<[Field]> = columns.iter().map(|&column| self.fields[column].clone()).collect();
+            let loader = Loader::new(schema, LoadOptions::default());
+            let mut tasks = Vec::new();
+            for (file, (_, _, batches)) in self.files.iter().enumerate() {
+                tasks.extend((0..*batches).map(|batch| (file, batch)));
+            }
+            // Each worker has its own reader: a reader has one position.
+            let none = || None::<(usize, Reader)>;
+            request.runtime.parallel_with(tasks.len(), request.cancel, none, |reader, task| {
+                let (file, batch) = tasks[task];
+                let (path, identity, _) = &self.files[file];
+                if reader.as_ref().is_none_or(|(open, _)| *open != file) {
+                    let (opened, now) = open(path, Some(columns.to_vec()))?;
+                    if now != *identity {
+                        return Err(file::changed(path));
+                    }
+                    *reader = Some((file, opened));
+                }
+                let Some((_, reader)) = reader else { return Err(Error::internal("a file that was just opened")) };
+                let read = guarded(path, || {
+                    reader.set_index(batch)?;
+                    reader.next().transpose()
+                })?;
+                let Some(read) = read else { return Err(file::damaged(path, "a batch is missing")) };
+                loader.append(task as u64, read)
+            })?;
+            loader.finish_with(&whole::on(request.runtime))
+        })
+    }
+}
+
+fn describe(field: &Arc<arrow::datatypes::Field>) -> (Field, Option<String>) {
+    let reason = || Some(format!("column {} is of type {}", field.name(), field.data_type()));
+    let (kind, reason) = match Type::from_arrow(field.data_type()) {
+        Ok(kind) if kind.repr() != Repr::Other => (kind, None),
+        Ok(kind) => (kind, reason()),
+        Err(_) => (Type::Null, reason()),
+    };
+    (Field::new(field.name(), kind, field.is_nullable()), reason)
+}

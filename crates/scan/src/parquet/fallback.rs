@@ -1,0 +1,59 @@
+//! Everything our decoder does not know, through the Arrow reader of the `parquet` crate.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use parquet::{
+    arrow::{
+        ProjectionMask,
+        arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder},
+    },
+    errors::ParquetError,
+};
+use tandem_column::{Class, Column};
+
+use super::{ParquetFile, Problem, damaged, footer::plain_message};
+
+/// Rows of a batch: enough that encoding is not dominated by joining batches.
+const BATCH_ROWS: usize = 64 << 10;
+
+/// Decodes a column of a row group.
+pub(super) fn decode(parquet: &ParquetFile, group: usize, column: usize) -> Result<Column, Problem> {
+    // Damaged bytes may meet an assertion in code that is not ours.
+    catch_unwind(AssertUnwindSafe(|| read(parquet, group, column)))
+        .unwrap_or_else(|_| Err(damaged("its pages cannot be decoded")))
+}
+
+fn read(parquet: &ParquetFile, group: usize, column: usize) -> Result<Column, Problem> {
+    let kind = &parquet.fields[column].kind;
+    let metadata = ArrowReaderMetadata::try_new(parquet.metadata.clone(), ArrowReaderOptions::new()).map_err(problem)?;
+    let mask = ProjectionMask::roots(metadata.parquet_schema(), [column]);
+    // A file of its own: the reader moves the file's position, which clones of a handle share.
+    let file = parquet.reopen().map_err(|error| damaged(error.message))?;
+    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
+        .with_row_groups(vec![group])
+        .with_projection(mask)
+        .with_batch_size(BATCH_ROWS)
+        .build()
+        .map_err(problem)?;
+    let mut columns = Vec::new();
+    for batch in reader {
+        let batch = batch.map_err(|error| damaged(error.to_string()))?;
+        let Some(array) = batch.columns().first() else { return Err(damaged("a batch without its column")) };
+        columns.push(Column::from_arrow(array, kind).map_err(|error| match error.class {
+            Class::Unsupported => Problem::Unsupported,
+            _ => damaged(error.message),
+        })?);
+    }
+    if columns.is_empty() {
+        return Ok(Column::nulls(kind.clone(), 0));
+    }
+    let columns: Vec<&Column> = columns.iter().collect();
+    Column::concat(&columns).map(|column| column.compact()).map_err(|error| damaged(error.message))
+}
+
+fn problem(error: ParquetError) -> Problem {
+    match error {
+        ParquetError::NYI(_) => Problem::Unsupported,
+        error => damaged(plain_message(&error)),
+    }
+}

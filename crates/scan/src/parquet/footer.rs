@@ -1,0 +1,247 @@
+//! What a Parquet file says of itself: columns, types, row groups. Checked once, so that later code may rely on it.
+
+use std::{
+    fs::File,
+    os::unix::fs::FileExt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
+use parquet::{
+    arrow::parquet_to_arrow_schema,
+    basic::Type as PhysicalType,
+    file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader},
+    schema::types::ColumnDescriptor,
+};
+use tandem_column::{Error, Field, Repr, Result, Type};
+
+use super::{number::Physical, text::Lengths};
+use crate::file::{self, Identity};
+
+/// The most rows of a row group: row numbers within a part are 32 bits, and writers make groups of about a million.
+const GROUP_ROWS: i64 = 1 << 31;
+
+/// How a column is stored, as far as our own decoder knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Storage {
+    Boolean,
+    Integer(Physical),
+    Wide(Physical),
+    Float32,
+    Float64,
+    Bytes(Lengths),
+    /// Anything else: the Arrow reader.
+    Arrow,
+}
+
+/// A top-level column of the file.
+#[derive(Clone, Debug)]
+pub(super) struct Leaf {
+    /// Its position among the file's primitive columns, where it is one.
+    pub(super) index: usize,
+    pub(super) storage: Storage,
+    pub(super) optional: bool,
+}
+
+/// A Parquet file's footer.
+pub(crate) struct ParquetFile {
+    pub(crate) path: PathBuf,
+    pub(crate) identity: Identity,
+    pub(crate) metadata: Arc<ParquetMetaData>,
+    /// The Arrow types as stored, strings not as views.
+    pub(super) schema: SchemaRef,
+    pub(crate) fields: Arc<[Field]>,
+    /// Why a column cannot be loaded, by position.
+    pub(crate) unsupported: Vec<Option<String>>,
+    pub(super) leaves: Vec<Leaf>,
+}
+
+impl ParquetFile {
+    /// Reads the footer.
+    pub(crate) fn open(path: &Path) -> Result<ParquetFile> {
+        let (file, identity) = file::open(path)?;
+        check_magic(path, &file, identity.size)?;
+        let wrong = |detail: String| file::damaged(path, &format!("footer: {detail}"));
+        let read = || {
+            let metadata = ParquetMetaDataReader::new()
+                .with_page_index_policy(PageIndexPolicy::Skip)
+                .parse_and_finish(&file)?;
+            let descriptor = metadata.file_metadata().schema_descr();
+            let schema = parquet_to_arrow_schema(descriptor, metadata.file_metadata().key_value_metadata())?;
+            Ok((metadata, schema))
+        };
+        // The footer's bytes are untrusted, and so is the code that reads them.
+        let (metadata, schema) = catch_unwind(AssertUnwindSafe(read))
+            .map_err(|_| wrong("unreadable".into()))?
+            .map_err(|error: parquet::errors::ParquetError| wrong(plain_message(&error)))?;
+        check_groups(&metadata, identity.size).map_err(wrong)?;
+        let (mut fields, mut unsupported, mut leaves) = (Vec::new(), Vec::new(), Vec::new());
+        for (position, field) in schema.fields().iter().enumerate() {
+            let (kind, reason) = match Type::from_arrow(field.data_type()) {
+                Ok(kind) if kind.repr() != Repr::Other => (kind, None),
+                Ok(kind) => (kind, Some(format!("column {} is of type {}", field.name(), field.data_type()))),
+                Err(_) => (Type::Null, Some(format!("column {} is of type {}", field.name(), field.data_type()))),
+            };
+            leaves.push(leaf(&metadata, position, field, &kind));
+            fields.push(Field { name: field.name().clone(), kind, nullable: field.is_nullable() });
+            unsupported.push(reason);
+        }
+        Ok(ParquetFile {
+            path: path.to_owned(),
+            identity,
+            metadata: Arc::new(metadata),
+            schema: Arc::new(schema),
+            fields: fields.into(),
+            unsupported,
+            leaves,
+        })
+    }
+
+    /// Opens the file again for reading, and checks that it is still the same.
+    pub(crate) fn reopen(&self) -> Result<File> {
+        let (file, identity) = file::open(&self.path)?;
+        if identity == self.identity { Ok(file) } else { Err(file::changed(&self.path)) }
+    }
+
+    /// Returns the Arrow schema as DataFusion gives it: strings and binaries as views, without metadata.
+    pub(crate) fn arrow_schema(&self) -> SchemaRef {
+        let view = |field: &Arc<ArrowField>| {
+            let kind = match field.data_type() {
+                DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+                DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
+                other => other.clone(),
+            };
+            ArrowField::new(field.name(), kind, field.is_nullable())
+        };
+        Arc::new(Schema::new(self.schema.fields().iter().map(view).collect::<Vec<_>>()))
+    }
+
+    /// Returns how many rows a row group has.
+    pub(crate) fn group_rows(&self, group: usize) -> usize {
+        self.metadata.row_group(group).num_rows() as usize
+    }
+
+    /// Returns how many row groups there are.
+    pub(crate) fn groups(&self) -> usize {
+        self.metadata.num_row_groups()
+    }
+}
+
+/// Gives an error of the `parquet` crate without its prefix.
+pub(super) fn plain_message(error: &parquet::errors::ParquetError) -> String {
+    let text = error.to_string();
+    let text = text.split_once(": ").map_or(&text[..], |(_, detail)| detail);
+    text.trim().trim_end_matches('.').to_owned()
+}
+
+fn check_magic(path: &Path, file: &File, size: u64) -> Result<()> {
+    let shown = path.display();
+    let mut magic = [0; 4];
+    let unreadable = |error| file::unreadable(path, &error);
+    if size < 12 {
+        return Err(Error::input(format!("not a Parquet file: {shown}; check what wrote it")));
+    }
+    file.read_exact_at(&mut magic, size - 4).map_err(unreadable)?;
+    match &magic {
+        b"PAR1" => return Ok(()),
+        b"PARE" => return Err(Error::unsupported(format!("{shown} is encrypted: decrypt it first"))),
+        _ => file.read_exact_at(&mut magic, 0).map_err(unreadable)?,
+    }
+    Err(Error::input(match &magic {
+        b"PAR1" => format!("{shown} is truncated (its footer is missing): restore or regenerate the file"),
+        _ => format!("not a Parquet file: {shown}; check what wrote it"),
+    }))
+}
+
+/// Checks counts and places of row groups and column chunks.
+fn check_groups(metadata: &ParquetMetaData, size: u64) -> Result<(), String> {
+    let columns = metadata.file_metadata().schema_descr().num_columns();
+    let mut rows = 0i64;
+    for (number, group) in metadata.row_groups().iter().enumerate() {
+        if !(0..=GROUP_ROWS).contains(&group.num_rows()) {
+            return Err(format!("row group {number} of {} rows", group.num_rows()));
+        }
+        rows = rows.saturating_add(group.num_rows());
+        if group.num_columns() != columns {
+            return Err(format!("row group {number} has {} of {columns} columns", group.num_columns()));
+        }
+        for chunk in group.columns() {
+            let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+            let length = chunk.compressed_size();
+            let end = start.checked_add(length).and_then(|end| u64::try_from(end).ok());
+            if start < 0 || length < 0 || end.is_none_or(|end| end > size) {
+                return Err(format!("row group {number}, column {}: bytes outside the file", chunk.column_path().string()));
+            }
+            if chunk.column_descr().max_rep_level() == 0 && chunk.num_values() != group.num_rows() {
+                return Err(format!(
+                    "row group {number}, column {}: {} values in {} rows",
+                    chunk.column_path().string(),
+                    chunk.num_values(),
+                    group.num_rows()
+                ));
+            }
+        }
+    }
+    match metadata.file_metadata().num_rows() {
+        total if total == rows => Ok(()),
+        total => Err(format!("{total} rows in all, {rows} in the row groups")),
+    }
+}
+
+/// Finds the primitive column behind a top-level field and how our decoder would read it.
+fn leaf(metadata: &ParquetMetaData, position: usize, field: &ArrowField, kind: &Type) -> Leaf {
+    let descriptor = metadata.file_metadata().schema_descr();
+    let mut found = (0..descriptor.num_columns()).filter(|&leaf| descriptor.get_column_root_idx(leaf) == position);
+    match (found.next(), found.next()) {
+        (Some(index), None) => {
+            let column = descriptor.column(index);
+            let flat = column.max_rep_level() == 0 && column.max_def_level() <= 1 && !field.data_type().is_nested();
+            let storage = if flat { storage(&column, field.data_type(), kind) } else { Storage::Arrow };
+            Leaf { index, storage, optional: column.max_def_level() == 1 }
+        }
+        _ => Leaf { index: usize::MAX, storage: Storage::Arrow, optional: true },
+    }
+}
+
+fn storage(column: &ColumnDescriptor, stored: &DataType, kind: &Type) -> Storage {
+    let stored = match stored {
+        DataType::Dictionary(_, value) => value,
+        other => other,
+    };
+    let integer = |physical| match kind.repr() {
+        Repr::Int => Storage::Integer(physical),
+        Repr::Wide => Storage::Wide(physical),
+        _ => Storage::Arrow,
+    };
+    use DataType as D;
+    match (column.physical_type(), stored) {
+        (PhysicalType::BOOLEAN, D::Boolean) => Storage::Boolean,
+        (PhysicalType::INT32, D::Int8 | D::Int16 | D::Int32 | D::Date32) => integer(Physical::Int32),
+        (PhysicalType::INT32, D::Time32(TimeUnit::Millisecond)) => integer(Physical::Int32),
+        (PhysicalType::INT32, D::Decimal32(..) | D::Decimal64(..) | D::Decimal128(..)) => integer(Physical::Int32),
+        (PhysicalType::INT32, D::UInt8 | D::UInt16 | D::UInt32) => integer(Physical::UInt32),
+        (PhysicalType::INT64, D::Int64 | D::Time64(_)) => integer(Physical::Int64),
+        (PhysicalType::INT64, D::Timestamp(unit, _)) if *unit != TimeUnit::Second => integer(Physical::Int64),
+        (PhysicalType::INT64, D::Decimal64(..) | D::Decimal128(..)) => integer(Physical::Int64),
+        (PhysicalType::INT64, D::UInt64) => integer(Physical::UInt64),
+        (PhysicalType::FLOAT, D::Float32) => Storage::Float32,
+        (PhysicalType::DOUBLE, D::Float64) => Storage::Float64,
+        (PhysicalType::BYTE_ARRAY, D::Utf8 | D::LargeUtf8 | D::Utf8View) if *kind == Type::String => {
+            Storage::Bytes(Lengths::Prefixed)
+        }
+        (PhysicalType::BYTE_ARRAY, D::Binary | D::LargeBinary | D::BinaryView) if *kind == Type::Binary => {
+            Storage::Bytes(Lengths::Prefixed)
+        }
+        (PhysicalType::FIXED_LEN_BYTE_ARRAY, D::Decimal32(..) | D::Decimal64(..) | D::Decimal128(..))
+            if (1..=16).contains(&column.type_length()) =>
+        {
+            integer(Physical::Fixed(column.type_length() as usize))
+        }
+        (PhysicalType::FIXED_LEN_BYTE_ARRAY, D::FixedSizeBinary(length)) if *length > 0 && *kind == Type::Binary => {
+            Storage::Bytes(Lengths::Fixed(*length as usize))
+        }
+        _ => Storage::Arrow,
+    }
+}

@@ -1,0 +1,49 @@
+//! Parquet: footers by the `parquet` crate, pages by our own decoder.
+//!
+//! The way of a column chunk: [`page`] reads and decompresses pages, [`fixed`] and [`text`] turn them into resident
+//! codes, [`chunk`] puts the column together. Encodings and types that these do not know go through [`fallback`], the
+//! Arrow reader of the `parquet` crate, which knows all of them and is slower.
+
+mod chunk;
+mod fallback;
+mod fixed;
+mod footer;
+mod hybrid;
+mod number;
+mod page;
+mod statistics;
+mod text;
+mod thrift;
+mod unpack;
+mod validity;
+
+use std::io;
+
+pub(crate) use chunk::{Worker, decode};
+pub(crate) use footer::ParquetFile;
+pub(crate) use statistics::{Bounds, bounds, distinct_of, range_of};
+
+/// Why a chunk was not decoded.
+pub(crate) enum Problem {
+    /// The file's bytes are wrong.
+    Damaged(String),
+    /// A layout that only the `parquet` crate knows.
+    Unsupported,
+    /// A value outside the range that statistics gave.
+    Misfit,
+    /// The file cannot be read.
+    Io(io::Error),
+}
+
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => damaged("the file is truncated"),
+            _ => Problem::Io(error),
+        }
+    }
+}
+
+fn damaged(what: impl Into<String>) -> Problem {
+    Problem::Damaged(what.into())
+}

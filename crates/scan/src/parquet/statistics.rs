@@ -1,0 +1,113 @@
+//! What row-group statistics say of a column, as far as it can be relied on.
+
+use parquet::{
+    basic::Type as PhysicalType,
+    file::{metadata::ColumnChunkMetaData, statistics::Statistics},
+};
+use tandem_column::Type;
+
+use super::{
+    ParquetFile,
+    footer::Storage,
+    number::{Physical, big_endian},
+};
+
+/// Smallest and largest value of a chunk, nulls aside. Text bounds may be cut: they are bounds, not values.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Bounds {
+    /// Nothing is known.
+    Unknown,
+    /// All rows are null.
+    Empty,
+    Int(i64, i64),
+    Text(Vec<u8>, Vec<u8>),
+}
+
+/// Reads the bounds of a column in a row group.
+pub(crate) fn bounds(file: &ParquetFile, group: usize, column: usize) -> Bounds {
+    let leaf = &file.leaves[column];
+    let Some(chunk) = file.metadata.row_group(group).columns().get(leaf.index) else { return Bounds::Unknown };
+    let Some(statistics) = chunk.statistics() else { return Bounds::Unknown };
+    if leaf.optional && statistics.null_count_opt() == Some(chunk.num_values() as u64) {
+        return Bounds::Empty;
+    }
+    match leaf.storage {
+        Storage::Integer(physical) => integers(statistics, physical),
+        Storage::Bytes(_) => text(chunk, statistics, &file.fields[column].kind),
+        _ => Bounds::Unknown,
+    }
+}
+
+fn integers(statistics: &Statistics, physical: Physical) -> Bounds {
+    // The deprecated fields were compared as signed numbers.
+    let signed_order = statistics.is_min_max_deprecated();
+    let read = |bytes: &[u8]| -> Option<i64> {
+        match physical {
+            Physical::Int32 => bytes.try_into().ok().map(|bytes| i32::from_le_bytes(bytes).into()),
+            Physical::UInt32 if signed_order => None,
+            Physical::UInt32 => bytes.try_into().ok().map(|bytes| u32::from_le_bytes(bytes).into()),
+            Physical::Int64 => bytes.try_into().ok().map(i64::from_le_bytes),
+            Physical::UInt64 => None,
+            Physical::Fixed(width) if !signed_order && bytes.len() == width => i64::try_from(big_endian(bytes)).ok(),
+            Physical::Fixed(_) => None,
+        }
+    };
+    match (statistics.min_bytes_opt().and_then(read), statistics.max_bytes_opt().and_then(read)) {
+        (Some(low), Some(high)) if low <= high => Bounds::Int(low, high),
+        _ => Bounds::Unknown,
+    }
+}
+
+fn text(chunk: &ColumnChunkMetaData, statistics: &Statistics, kind: &Type) -> Bounds {
+    let ordered = !statistics.is_min_max_deprecated()
+        && matches!(kind, Type::String | Type::Binary)
+        && chunk.column_type() == PhysicalType::BYTE_ARRAY;
+    match (statistics.min_bytes_opt(), statistics.max_bytes_opt()) {
+        (Some(low), Some(high)) if ordered && low <= high => Bounds::Text(low.to_vec(), high.to_vec()),
+        _ => Bounds::Unknown,
+    }
+}
+
+/// Returns the range of a column over all row groups of all files, if statistics give it, and the nulls counted.
+///
+/// Where a null count is missing, all rows of that chunk count: a reader may then rely on "no nulls" only if it is true.
+pub(crate) fn range_of(files: &[std::sync::Arc<ParquetFile>], column: usize) -> (Option<(i64, i64)>, usize) {
+    let mut range: Option<(i64, i64)> = None;
+    let (mut known, mut nulls) = (true, 0);
+    for file in files {
+        let leaf = &file.leaves[column];
+        for group in 0..file.groups() {
+            let rows = file.group_rows(group);
+            let chunk = file.metadata.row_group(group).columns().get(leaf.index);
+            let counted = chunk.and_then(|chunk| chunk.statistics()).and_then(Statistics::null_count_opt);
+            nulls += match (leaf.optional, counted) {
+                (false, _) => 0,
+                (true, Some(count)) => usize::try_from(count).unwrap_or(rows).min(rows),
+                (true, None) => rows,
+            };
+            if rows == 0 {
+                continue;
+            }
+            match bounds(file, group, column) {
+                Bounds::Int(low, high) => {
+                    range = Some(range.map_or((low, high), |(l, h)| (l.min(low), h.max(high))));
+                }
+                Bounds::Empty => {}
+                _ => known = false,
+            }
+        }
+    }
+    (range.filter(|_| known), nulls)
+}
+
+/// Returns the number of distinct values over all row groups where all of them state it; their sum, an upper bound.
+pub(crate) fn distinct_of(files: &[std::sync::Arc<ParquetFile>], column: usize) -> Option<f64> {
+    let mut sum = 0.0;
+    for file in files {
+        for group in file.metadata.row_groups() {
+            let chunk = group.columns().get(file.leaves[column].index)?;
+            sum += chunk.statistics()?.distinct_count_opt()? as f64;
+        }
+    }
+    Some(sum)
+}

@@ -1,0 +1,292 @@
+//! Files that make one table, and loading columns of them.
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{Arc, Weak},
+};
+
+use arrow::datatypes::SchemaRef;
+use parking_lot::{Mutex, RwLock};
+use tandem_column::{Column, ColumnStatistics, Error, Field, Part, Result, Table};
+use tandem_pipeline::Expr;
+use tandem_runtime::{Cancel, Progress, Runtime};
+
+use crate::{
+    Cache, Format, assemble,
+    csv::CsvFiles,
+    ipc::IpcFiles,
+    load::{self, Request},
+    parquet::{self, ParquetFile},
+};
+
+/// One or more files of one schema, read as one table. Cheap to share; knows when its files change.
+pub struct FileTable {
+    format: Format,
+    paths: Vec<PathBuf>,
+    schema: Arc<[Field]>,
+    arrow_schema: SchemaRef,
+    unsupported: Vec<Option<String>>,
+    source: RwLock<Source>,
+    /// Statistics of loaded columns, for as long as the same pieces are loaded again.
+    known: Mutex<HashMap<usize, (Vec<Weak<Column>>, ColumnStatistics)>>,
+}
+
+/// The files as they were when last looked at.
+#[derive(Clone)]
+enum Source {
+    Parquet(Arc<[Arc<ParquetFile>]>),
+    Csv(Arc<CsvFiles>),
+    Arrow(Arc<IpcFiles>),
+}
+
+/// What opening found.
+struct Opened {
+    source: Source,
+    schema: Arc<[Field]>,
+    arrow_schema: SchemaRef,
+    unsupported: Vec<Option<String>>,
+}
+
+impl FileTable {
+    /// Reads the footers or the first lines of files, and checks that they have one schema.
+    ///
+    /// # Errors
+    /// If a file is missing, unreadable, of another format, truncated or damaged, or if two files differ in a column.
+    pub fn open(paths: Vec<PathBuf>, format: Format) -> Result<FileTable> {
+        if paths.is_empty() {
+            return Err(Error::input("no files to read: name at least one"));
+        }
+        let Opened { source, schema, arrow_schema, unsupported } = open(&paths, &format)?;
+        let (source, known) = (RwLock::new(source), Mutex::default());
+        Ok(FileTable { format, paths, schema, arrow_schema, unsupported, source, known })
+    }
+
+    /// Returns how the files are written.
+    pub fn format(&self) -> &Format {
+        &self.format
+    }
+
+    /// Returns the files.
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+
+    /// Returns the columns. One that cannot be loaded (see [`FileTable::unsupported`]) has the null type.
+    pub fn schema(&self) -> &Arc<[Field]> {
+        &self.schema
+    }
+
+    /// Returns the columns as Arrow types, as DataFusion gives them.
+    pub fn arrow_schema(&self) -> SchemaRef {
+        self.arrow_schema.clone()
+    }
+
+    /// Returns why a column cannot be loaded; `None` if it can.
+    pub fn unsupported(&self, column: usize) -> Option<&str> {
+        self.unsupported.get(column)?.as_deref()
+    }
+
+    /// Returns how many rows there are, where the files say so.
+    pub fn rows(&self) -> Option<usize> {
+        match &*self.source.read() {
+            Source::Parquet(files) => {
+                Some(files.iter().flat_map(|file| (0..file.groups()).map(|group| file.group_rows(group))).sum())
+            }
+            Source::Csv(_) | Source::Arrow(_) => None,
+        }
+    }
+
+    /// Returns the size of the files in bytes.
+    pub fn byte_len(&self) -> u64 {
+        match &*self.source.read() {
+            Source::Parquet(files) => files.iter().map(|file| file.identity.size).sum(),
+            Source::Csv(files) => files.identity().size,
+            Source::Arrow(files) => files.identity().size,
+        }
+    }
+
+    /// Returns what the files say of each column: range and nulls of integers, and an estimate of distinct values.
+    ///
+    /// A null count that is not known is given as all rows. Nothing is known of text and Arrow files.
+    pub fn statistics(&self) -> Vec<ColumnStatistics> {
+        let source = self.source.read().clone();
+        let Source::Parquet(files) = source else { return vec![ColumnStatistics::default(); self.schema.len()] };
+        let rows = self.rows().unwrap_or_default();
+        let column = |column| {
+            let (range, nulls) = parquet::range_of(&files, column);
+            let spanned = range.map(|(low, high)| high as f64 - low as f64 + 1.0);
+            let listed = parquet::distinct_of(&files, column);
+            let distinct = [spanned, listed].into_iter().flatten().reduce(f64::min);
+            let distinct = distinct.map(|distinct| distinct.min(rows.saturating_sub(nulls) as f64));
+            ColumnStatistics { range, nulls, distinct, ..ColumnStatistics::default() }
+        };
+        (0..self.schema.len()).map(column).collect()
+    }
+
+    /// Loads columns, in the order asked for. `predicates`, over positions in `columns` and joined by "and", are a hint:
+    /// row groups in which no row matches may be left out. Blocks; runs on the runtime's workers.
+    ///
+    /// # Errors
+    /// If a file is missing, damaged or of another schema than before; if a column's type is not supported; if cancelled.
+    pub fn load(
+        &self,
+        columns: &[usize],
+        predicates: &[Expr],
+        cache: &Cache,
+        runtime: &Runtime,
+        cancel: &Cancel,
+        progress: &Progress,
+    ) -> Result<Table> {
+        for &column in columns {
+            match self.unsupported.get(column) {
+                Some(Some(reason)) => return Err(Error::unsupported(reason.clone())),
+                Some(None) => {}
+                None => return Err(Error::internal(format!("column {column} of {}", self.schema.len()))),
+            }
+        }
+        let source = self.refresh(cache)?;
+        let request = Request { schema: &self.schema, columns, predicates, cache, runtime, cancel, progress };
+        let (rows, pieces) = match source {
+            Source::Parquet(files) => load::parquet(&files, &request)?,
+            Source::Csv(files) => files.load(&request)?,
+            Source::Arrow(files) => files.load(&request)?,
+        };
+        let fields: Arc<[Field]> = columns.iter().map(|&column| self.schema[column].clone()).collect();
+        let statistics = self.summarise(columns, &pieces, runtime, cancel)?;
+        let part = |(part, &rows): (usize, &usize)| {
+            Arc::new(Part { rows, columns: pieces.iter().map(|column| column[part].clone()).collect() })
+        };
+        let parts = rows.iter().enumerate().map(part).collect();
+        Ok(Table { schema: fields, parts, statistics })
+    }
+
+    /// Looks whether files changed; those that did are opened again.
+    fn refresh(&self, cache: &Cache) -> Result<Source> {
+        let source = self.source.read().clone();
+        let stale = match &source {
+            Source::Parquet(files) => load::stale(files)?,
+            Source::Csv(files) => files.stale()?,
+            Source::Arrow(files) => files.stale()?,
+        };
+        if stale.is_empty() {
+            return Ok(source);
+        }
+        stale.into_iter().for_each(|identity| cache.remove_file(identity));
+        let opened = open(&self.paths, &self.format)?;
+        if let Some(difference) = difference(&self.schema, &opened.schema) {
+            let path = self.paths[0].display();
+            return Err(Error::input(format!("{path} changed its schema ({difference}): register the table again")));
+        }
+        *self.source.write() = opened.source.clone();
+        Ok(opened.source)
+    }
+
+    fn summarise(
+        &self,
+        columns: &[usize],
+        pieces: &[Vec<Arc<Column>>],
+        runtime: &Runtime,
+        cancel: &Cancel,
+    ) -> Result<Arc<[ColumnStatistics]>> {
+        let found: Vec<Mutex<ColumnStatistics>> = columns.iter().map(|_| Mutex::default()).collect();
+        let mut unknown = Vec::new();
+        {
+            let known = self.known.lock();
+            for (position, column) in columns.iter().enumerate() {
+                match known.get(column) {
+                    Some((weak, statistics)) if same(weak, &pieces[position]) => {
+                        *found[position].lock() = statistics.clone();
+                    }
+                    _ => unknown.push(position),
+                }
+            }
+        }
+        runtime.parallel(unknown.len(), cancel, |task| {
+            let position = unknown[task];
+            *found[position].lock() = assemble::summarise(&self.schema[columns[position]], &pieces[position]);
+            Ok(())
+        })?;
+        let found: Vec<ColumnStatistics> = found.into_iter().map(Mutex::into_inner).collect();
+        let mut known = self.known.lock();
+        for position in unknown {
+            let weak = pieces[position].iter().map(Arc::downgrade).collect();
+            known.insert(columns[position], (weak, found[position].clone()));
+        }
+        Ok(found.into())
+    }
+}
+
+fn same(weak: &[Weak<Column>], pieces: &[Arc<Column>]) -> bool {
+    weak.len() == pieces.len() && weak.iter().zip(pieces).all(|(weak, piece)| weak.as_ptr() == Arc::as_ptr(piece))
+}
+
+fn open(paths: &[PathBuf], format: &Format) -> Result<Opened> {
+    match format {
+        Format::Parquet => {
+            let files: Vec<Arc<ParquetFile>> =
+                paths.iter().map(|path| ParquetFile::open(path).map(Arc::new)).collect::<Result<_>>()?;
+            let first = &files[0];
+            for file in &files[1..] {
+                check_same(&paths[0], &first.fields, &file.path, &file.fields)?;
+            }
+            let (arrow_schema, unsupported) = (first.arrow_schema(), first.unsupported.clone());
+            let schema = nullable_anywhere(files.iter().map(|file| &file.fields));
+            let arrow_schema = with_nullability(&arrow_schema, &schema);
+            Ok(Opened { schema, arrow_schema, unsupported, source: Source::Parquet(files.into()) })
+        }
+        Format::Csv { delimiter, header, compression } => {
+            let files = CsvFiles::open(paths, *delimiter, *header, *compression)?;
+            let (schema, arrow_schema) = (files.fields().clone(), files.schema().clone());
+            let unsupported = vec![None; schema.len()];
+            Ok(Opened { schema, arrow_schema, unsupported, source: Source::Csv(Arc::new(files)) })
+        }
+        Format::Arrow => {
+            let (files, unsupported) = IpcFiles::open(paths)?;
+            let (schema, arrow_schema) = (files.fields().clone(), files.schema().clone());
+            Ok(Opened { schema, arrow_schema, unsupported, source: Source::Arrow(Arc::new(files)) })
+        }
+    }
+}
+
+fn nullable_anywhere<'a>(schemas: impl Iterator<Item = &'a Arc<[Field]>> + Clone) -> Arc<[Field]> {
+    let mut schemas = schemas;
+    let Some(first) = schemas.next() else { return Arc::new([]) };
+    let mut fields = first.to_vec();
+    for schema in schemas {
+        fields.iter_mut().zip(schema.iter()).for_each(|(field, other)| field.nullable |= other.nullable);
+    }
+    fields.into()
+}
+
+fn with_nullability(arrow: &SchemaRef, schema: &[Field]) -> SchemaRef {
+    let fields = arrow.fields().iter().zip(schema);
+    let fields: Vec<_> = fields.map(|(field, own)| field.as_ref().clone().with_nullable(own.nullable)).collect();
+    Arc::new(arrow::datatypes::Schema::new(fields))
+}
+
+/// Describes the first difference of two schemas; whether null may occur does not count.
+fn difference(left: &[Field], right: &[Field]) -> Option<String> {
+    for (left, right) in left.iter().zip(right) {
+        if left.name != right.name {
+            return Some(format!("column {} is {} there", left.name, right.name));
+        }
+        if left.kind != right.kind {
+            return Some(format!("column {} is {} and {}", left.name, left.kind, right.kind));
+        }
+    }
+    let extra = left.get(right.len()).or_else(|| right.get(left.len()))?;
+    Some(format!("column {} is only in one", extra.name))
+}
+
+/// Checks that two files have one schema.
+pub(crate) fn check_same(path: &std::path::Path, fields: &[Field], other: &std::path::Path, others: &[Field]) -> Result<()> {
+    match difference(fields, others) {
+        None => Ok(()),
+        Some(difference) => Err(Error::input(format!(
+            "{} and {} have different schemas ({difference}): make one table of files of one schema",
+            path.display(),
+            other.display()
+        ))),
+    }
+}

@@ -1,0 +1,65 @@
+//! Formats without row groups: columns are loaded and kept for all rows of all files at once.
+
+use std::{path::Path, sync::Arc};
+
+use tandem_column::{Column, Result, Table};
+use tandem_runtime::{Cancel, Runtime};
+
+use crate::{
+    cache::{Key, Pieces},
+    file::Identity,
+    load::{Loaded, Request},
+};
+
+/// Loads columns: resident ones as they are, the others with `read`, which gets their positions in the file, ascending.
+pub(crate) fn load(identity: Identity, request: &Request<'_>, read: impl Fn(&[usize]) -> Result<Table>) -> Result<Loaded> {
+    let key = |column: usize| Key { file: identity, group: 0, column: column as u32 };
+    let mut wanted: Vec<usize> = request.columns.to_vec();
+    wanted.sort_unstable();
+    wanted.dedup();
+    // Rows are counted by reading: without a column asked for, the first one tells.
+    if wanted.is_empty() && !request.schema.is_empty() {
+        wanted.push(0);
+    }
+    let mut found: Vec<(usize, Option<Pieces>)> =
+        wanted.iter().map(|&column| (column, request.cache.get(&key(column)))).collect();
+    let missing: Vec<usize> = found.iter().filter(|(_, pieces)| pieces.is_none()).map(|(column, _)| *column).collect();
+    if !missing.is_empty() {
+        let table = read(&missing)?;
+        for (position, &column) in missing.iter().enumerate() {
+            let pieces: Pieces = table.parts.iter().map(|part| part.columns[position].clone()).collect();
+            request.cache.put(key(column), pieces.clone());
+            if let Some((_, slot)) = found.iter_mut().find(|(known, _)| *known == column) {
+                *slot = Some(pieces);
+            }
+        }
+    }
+    let pieces = |column: usize| -> Vec<Arc<Column>> {
+        let found = found.iter().find(|(known, _)| *known == column).and_then(|(_, pieces)| pieces.as_ref());
+        found.map(|pieces| pieces.to_vec()).unwrap_or_default()
+    };
+    let rows = wanted.first().map_or_else(Vec::new, |&column| pieces(column).iter().map(|piece| piece.rows).collect());
+    Ok((rows, request.columns.iter().map(|&column| pieces(column)).collect()))
+}
+
+/// Returns the identity that columns are kept under, if one of the files changed.
+pub(crate) fn stale<'a>(files: impl Iterator<Item = (&'a Path, Identity)>, identity: Identity) -> Result<Vec<Identity>> {
+    for (path, known) in files {
+        if Identity::of_path(path)? != known {
+            return Ok(vec![identity]);
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// Lends the runtime's workers to the column loader, whose tasks cannot fail or be cancelled.
+pub(crate) fn on(runtime: &Runtime) -> impl Fn(usize, &(dyn Fn(usize) + Sync)) + Sync + '_ {
+    let never = Cancel::new();
+    move |tasks, run| {
+        let ran = runtime.parallel(tasks, &never, |task| {
+            run(task);
+            Ok(())
+        });
+        debug_assert!(ran.is_ok(), "tasks that cannot fail");
+    }
+}
