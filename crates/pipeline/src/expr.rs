@@ -7,24 +7,25 @@ use tandem_column::Type;
 use crate::{Overflow, SlotId, Value};
 
 /// An expression over the slots of a pipeline (or the locals of a user function).
+#[rustfmt::skip]
 #[allow(missing_docs)] // the comment beside each variant is its documentation, so that the language fits one screen
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
-    Slot(SlotId),                                                                          // a slot's value
-    Literal(Value, Type),                                                                  // a constant
-    Arithmetic(Box<Arithmetic>),               // + - * / %, null if either side is
-    Negate(Box<Expr>, Overflow),               // −x
-    Compare(Comparison, Box<Expr>, Box<Expr>), // null if either side is
-    Distinct(Box<Expr>, Box<Expr>),            // IS DISTINCT FROM: never null
-    And(Vec<Expr>),                            // three-valued; of none: true
-    Or(Vec<Expr>),                             // three-valued; of none: false
-    Not(Box<Expr>),                            // null stays null
-    IsNull(Box<Expr>),                         // never null
+    Slot(SlotId),                                               // a slot's value
+    Literal(Value, Type),                                       // a constant
+    Arithmetic(Box<Arithmetic>),                                // + - * / %, null if either side is
+    Negate(Box<Expr>, Overflow),                                // −x
+    Compare(Comparison, Box<Expr>, Box<Expr>),                  // null if either side is
+    Distinct(Box<Expr>, Box<Expr>),                             // IS DISTINCT FROM: never null
+    And(Vec<Expr>),                                             // three-valued; of none: true
+    Or(Vec<Expr>),                                              // three-valued; of none: false
+    Not(Box<Expr>),                                             // null stays null
+    IsNull(Box<Expr>),                                          // never null
     Case { branches: Vec<(Expr, Expr)>, otherwise: Option<Box<Expr>>, kind: Type }, // first true branch; lazily
-    Cast { input: Box<Expr>, kind: Type, failure: Failure }, // see `crate::scalar::cast`
-    In { input: Box<Expr>, list: Vec<Value> }, // literals of the input's type; null as in SQL
+    Cast { input: Box<Expr>, kind: Type, failure: Failure },    // see `crate::scalar::cast`
+    In { input: Box<Expr>, list: Vec<Value> },                  // literals of the input's type; null as in SQL
     Like { input: Box<Expr>, pattern: Arc<str>, escape: Option<char>, ignore_case: bool }, // % and _; escape: \ unless given
-    Function { function: Function, arguments: Vec<Expr>, kind: Type },                     // built in
+    Function { function: Function, arguments: Vec<Expr>, kind: Type }, // built in
     Call { function: usize, arguments: Vec<Expr>, kind: Type }, // a user function of the query
     Element(Box<Expr>, Box<Expr>),                              // list[index from 0]; user functions only
     ListLength(Box<Expr>),                                      // user functions only

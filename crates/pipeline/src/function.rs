@@ -33,14 +33,15 @@ pub struct Local {
 }
 
 /// A statement of a body.
+#[rustfmt::skip]
 #[allow(missing_docs)] // documented beside each variant
 #[derive(Clone, Debug, PartialEq)]
 pub enum Statement {
-    Assign(SlotId, Expr),                                                    // local = value
-    Resize { list: SlotId, length: Expr, fill: Expr },                       // list = [fill; length]
-    Store { list: SlotId, index: Expr, value: Expr }, // list[index] = value; out of range is an error
+    Assign(SlotId, Expr),                              // local = value
+    Resize { list: SlotId, length: Expr, fill: Expr }, // list = [fill; length]
+    Store { list: SlotId, index: Expr, value: Expr },  // list[index] = value; out of range is an error
     If { condition: Expr, then: Vec<Statement>, otherwise: Vec<Statement> }, // null counts as false
-    While { condition: Expr, body: Vec<Statement> },  // bounded by the caller's step limit
+    While { condition: Expr, body: Vec<Statement> },   // bounded by the caller's step limit
     For { variable: SlotId, from: Expr, to: Expr, body: Vec<Statement> }, // from ≤ variable < to, by one
     Break,
     Continue,

@@ -53,6 +53,7 @@ pub struct Slot {
 }
 
 /// Where a pipeline's rows come from. A source defines one slot per column it lists.
+#[rustfmt::skip]
 #[allow(missing_docs)] // documented beside each variant
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
@@ -63,6 +64,7 @@ pub enum Source {
 }
 
 /// One fused operation on a row.
+#[rustfmt::skip]
 #[allow(missing_docs)] // documented beside each variant
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
@@ -87,7 +89,8 @@ pub struct Probe {
     /// Null keys match null keys (IS NOT DISTINCT FROM) instead of nothing.
     pub null_equals_null: bool,
     /// `Anti` and `Mark` as in NOT IN and IN: any null key on the build side, or a null key on this side against a
-    /// non-empty build, makes the answer unknown (`Anti` drops the row, `Mark` gives null). With a residual, the build side is what passes it.
+    /// non-empty build, makes the answer unknown (`Anti` drops the row, `Mark` gives null). With a residual, the build side is what
+    /// passes it.
     pub null_aware: bool,
 }
 
@@ -107,13 +110,14 @@ pub enum JoinKind {
 }
 
 /// Where a pipeline's rows end.
+#[rustfmt::skip]
 #[allow(missing_docs)] // documented beside each variant
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sink {
     Build { keys: Vec<Expr>, payload: Vec<SlotId> }, // the side a later probe looks rows up in
     Aggregate { keys: Vec<SlotId>, aggregates: Vec<Aggregate>, phase: Phase }, // keys' columns, then aggregates'
     Sort { keys: Vec<SortKey>, skip: usize, fetch: Option<usize>, output: Vec<SlotId> }, // with fetch: top-k
-    Window { partition: Vec<SlotId>, order: Vec<SortKey>, functions: Vec<Window>, output: Vec<SlotId> },
+    Window { partition: Vec<SlotId>, order: Vec<SortKey>, functions: Vec<Window>, output: Vec<SlotId> }, // output, then functions
     Partition { keys: Vec<Expr>, parts: usize, output: Vec<SlotId> }, // rows by hash of keys, for an exchange
     Materialize { skip: usize, fetch: Option<usize>, output: Vec<SlotId> }, // rows as they come
 }
@@ -145,22 +149,23 @@ pub struct Aggregate {
 }
 
 /// The aggregate functions. Over no contributing row all but the counts give null.
+#[rustfmt::skip]
 #[allow(missing_docs)] // documented beside each variant
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AggregateFunction {
     CountRows,          // count(*)
     Count,              // count(x)
     Sum,                // exact for integers and decimals
-    Average, // of decimals: exact sum, truncated toward zero at `kind`'s scale, as DataFusion does; else in float64
-    Min,     // by the order of comparison; NaN is largest
-    Max,     //
-    VarianceSample, // null for fewer than two rows
-    VariancePopulation, //
-    DeviationSample, // square root of the variance
+    Average,            // of decimals: exact sum, truncated toward zero at `kind`'s scale, as DataFusion does; else in float64
+    Min,                // by the order of comparison; NaN is largest
+    Max,
+    VarianceSample,     // null for fewer than two rows
+    VariancePopulation,
+    DeviationSample,    // square root of the variance
     DeviationPopulation,
-    BoolAnd, //
+    BoolAnd,
     BoolOr,
-    First, // any one non-deterministic value, nulls included
+    First,              // any one non-deterministic value, nulls included
 }
 
 /// One ordering key.
@@ -184,6 +189,7 @@ pub struct Window {
 }
 
 /// The window functions.
+#[rustfmt::skip]
 #[allow(missing_docs)] // documented beside each variant
 #[derive(Clone, Debug, PartialEq)]
 pub enum WindowFunction {

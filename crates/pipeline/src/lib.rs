@@ -19,7 +19,7 @@ mod walk;
 
 pub use expr::*;
 pub use function::*;
-pub use interpret::evaluate;
+pub use interpret::{evaluate, interpret};
 pub use ir::*;
 pub use tandem_column::{Class, Error, Result, Type};
 pub use value::Value;

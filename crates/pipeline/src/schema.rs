@@ -170,6 +170,12 @@ impl Query {
     pub fn output(&self) -> Vec<Slot> {
         self.pipelines.last().map_or(vec![], Pipeline::output)
     }
+
+    /// Returns what a probe's residual sees: the row's slots and, behind them, the build's payload.
+    pub fn residual_scope(&self, slots: &[Slot], defined: usize, build: usize) -> Vec<Slot> {
+        let payload = self.pipelines.get(build).map_or(vec![], Pipeline::output);
+        slots.iter().take(defined).cloned().chain(payload).collect()
+    }
 }
 
 impl Step {

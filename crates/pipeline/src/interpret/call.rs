@@ -41,13 +41,12 @@ pub(super) fn call(evaluator: &Evaluator<'_>, function: usize, arguments: Vec<Va
             function.name
         )));
     }
-    let slot = |local: &crate::Local| Slot { name: local.name.clone(), kind: local.kind.clone(), nullable: true };
     let mut values = arguments;
     values.extend(function.locals.iter().skip(values.len()).map(|local| match local.kind {
         Type::List(_) => Value::List(vec![].into()),
         _ => Value::Null,
     }));
-    let slots = function.locals.iter().map(slot).collect();
+    let slots = function.slots();
     evaluator.depth.set(evaluator.depth.get() + 1);
     let flow = Frame { evaluator, function, slots, values }.run(&function.body);
     evaluator.depth.set(evaluator.depth.get() - 1);

@@ -88,6 +88,18 @@ impl Accumulator {
         }
     }
 
+    /// Makes the state of `count` contributing rows whose exact sum is `total`, as an executor has it.
+    pub fn of_total(aggregate: &Aggregate, argument: &Type, total: i128, count: i64) -> Accumulator {
+        let empty = Accumulator::new(aggregate, Some(argument));
+        Accumulator { total: i256::from_i128(total), count, distinct: None, ..empty }
+    }
+
+    /// Makes the state of rows with these moments, as an executor has it.
+    pub fn of_moments(aggregate: &Aggregate, argument: &Type, moments: Moments) -> Accumulator {
+        let empty = Accumulator::new(aggregate, Some(argument));
+        Accumulator { moments, count: moments.count, distinct: None, ..empty }
+    }
+
     /// Takes a row's argument in (for `CountRows`, anything).
     pub fn update(&mut self, value: &Value) -> Result<()> {
         use AggregateFunction::*;

@@ -13,47 +13,15 @@ use arrow_array::{
     },
 };
 use arrow_buffer::IntervalMonthDayNano;
-use arrow_schema::{DataType, IntervalUnit};
+use arrow_schema::DataType;
 use tandem_column::{Error, Result, TimeUnit, Type};
 
 use super::fault;
 use crate::Value;
 
-/// Returns Arrow's unit of time.
-pub fn time_unit(unit: TimeUnit) -> arrow_schema::TimeUnit {
-    match unit {
-        TimeUnit::Second => arrow_schema::TimeUnit::Second,
-        TimeUnit::Millisecond => arrow_schema::TimeUnit::Millisecond,
-        TimeUnit::Microsecond => arrow_schema::TimeUnit::Microsecond,
-        TimeUnit::Nanosecond => arrow_schema::TimeUnit::Nanosecond,
-    }
-}
-
 /// Returns the Arrow type of a type; lists have none here.
 pub fn data_type(kind: &Type) -> Option<DataType> {
-    Some(match kind {
-        Type::Null => DataType::Null,
-        Type::Boolean => DataType::Boolean,
-        Type::Int8 => DataType::Int8,
-        Type::Int16 => DataType::Int16,
-        Type::Int32 => DataType::Int32,
-        Type::Int64 => DataType::Int64,
-        Type::UInt8 => DataType::UInt8,
-        Type::UInt16 => DataType::UInt16,
-        Type::UInt32 => DataType::UInt32,
-        Type::UInt64 => DataType::UInt64,
-        Type::Float32 => DataType::Float32,
-        Type::Float64 => DataType::Float64,
-        Type::Decimal { precision, scale } => DataType::Decimal128(*precision, *scale),
-        Type::Date => DataType::Date32,
-        Type::Time(unit @ (TimeUnit::Second | TimeUnit::Millisecond)) => DataType::Time32(time_unit(*unit)),
-        Type::Time(unit) => DataType::Time64(time_unit(*unit)),
-        Type::Timestamp(unit, zone) => DataType::Timestamp(time_unit(*unit), zone.clone()),
-        Type::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
-        Type::String => DataType::Utf8,
-        Type::Binary => DataType::Binary,
-        Type::List(_) => return None,
-    })
+    (!matches!(kind, Type::List(_))).then(|| kind.to_arrow())
 }
 
 /// Makes an array of an integer-like type.
