@@ -8,7 +8,7 @@ use tandem_column::{Repr, Result, Type};
 use tandem_pipeline::{Expr, Failure, Value, scalar};
 
 use super::decimal::power_of_ten;
-use super::kernels::{map, map_flagged};
+use super::kernels::{Side, bits, bits_wide, map, map_flagged};
 use super::operand::Operand;
 use super::{Evaluator, rowwise};
 use crate::vector::{Values, Vector};
@@ -20,7 +20,7 @@ pub(super) fn cast(evaluator: &Evaluator<'_>, input: &Expr, to: &Type, failure: 
     if operand.is_null() || from == Type::Null {
         return Ok(Operand::Constant(Value::Null));
     }
-    if from == *to {
+    if from == *to || contained(&from, to) {
         return Ok(operand);
     }
     let Operand::Vector(vector) = &operand else { return rowwise::cast(evaluator, operand, &from, to, failure) };
@@ -36,18 +36,35 @@ pub(super) fn cast(evaluator: &Evaluator<'_>, input: &Expr, to: &Type, failure: 
     }
 }
 
+/// Tells whether every value of a type is one of another as it is held.
+fn contained(from: &Type, to: &Type) -> bool {
+    if from.repr() != to.repr() {
+        return false;
+    }
+    match (from, to) {
+        (Type::Decimal { precision, scale }, Type::Decimal { precision: wider, scale: same }) => {
+            scale == same && precision <= wider
+        }
+        (Type::Float32, Type::Float64) | (Type::String, Type::Binary) => true,
+        _ if from.is_integer() && to.is_integer() => match (from.integer_range(), to.integer_range()) {
+            (Some((low, high)), Some((lowest, highest))) => lowest <= low && high <= highest,
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 fn fast(values: &Values, from: &Type, to: &Type) -> Option<Values> {
     match (values, from, to) {
-        (Values::Boolean(values), _, _) if to.is_integer() => {
-            whole(to, map(values, i64::from), |values| map(&values, i128::from))
-        }
+        (Values::Boolean(values), _, _) if to.is_integer() => Some(match to.repr() {
+            Repr::Wide => Values::Wide(map(values, i128::from)),
+            _ => Values::Int(map(values, i64::from)),
+        }),
         (Values::Boolean(values), _, _) if to.is_float() => Some(Values::Float(map(values, f64::from))),
-        (values, Type::String, Type::Binary) => Some(values.clone()),
         (Values::Int(values), Type::Decimal { scale, .. }, _) => from_decimal(values, *scale, to),
         (Values::Wide(values), Type::Decimal { scale, .. }, _) => from_decimal(values, *scale, to),
         (Values::Int(values), _, _) if from.is_integer() => from_integer(values, to),
         (Values::Wide(values), _, _) if from.is_integer() => from_integer(values, to),
-        (Values::Float(values), _, Type::Float64) => Some(Values::Float(values.clone())),
         (Values::Float(values), _, Type::Float32) => Some(Values::Float(map(values, |value| f64::from(value as f32)))),
         (Values::Float(values), _, Type::Boolean) => Some(Values::Boolean(map(values, |value| u8::from(value != 0.0)))),
         (Values::Float(values), _, _) if to.is_integer() && to.repr() == Repr::Int => {
@@ -64,19 +81,12 @@ fn fast(values: &Values, from: &Type, to: &Type) -> Option<Values> {
     }
 }
 
-/// Holds 64-bit integers as an integer type wants.
-fn whole(to: &Type, values: Vec<i64>, widen: impl FnOnce(Vec<i64>) -> Vec<i128>) -> Option<Values> {
-    match to.repr() {
-        Repr::Int => Some(Values::Int(values)),
-        Repr::Wide => Some(Values::Wide(widen(values))),
-        _ => None,
-    }
-}
-
 /// A 64- or 128-bit integer.
 trait Whole: Copy + Into<i128> {
     fn single(self) -> f32;
     fn double(self) -> f64;
+    /// Returns how many bits hold the magnitude of every value.
+    fn bits(values: &[Self]) -> u32;
 }
 
 impl Whole for i64 {
@@ -87,6 +97,9 @@ impl Whole for i64 {
     #[inline(always)]
     fn double(self) -> f64 {
         self as f64
+    }
+    fn bits(values: &[i64]) -> u32 {
+        bits(Side::Rows(values))
     }
 }
 
@@ -99,6 +112,9 @@ impl Whole for i128 {
     fn double(self) -> f64 {
         self as f64
     }
+    fn bits(values: &[i128]) -> u32 {
+        bits_wide(Side::Rows(values))
+    }
 }
 
 fn from_integer<T: Whole>(values: &[T], to: &Type) -> Option<Values> {
@@ -107,13 +123,11 @@ fn from_integer<T: Whole>(values: &[T], to: &Type) -> Option<Values> {
         Type::Float32 => Some(Values::Float(map(values, |value| f64::from(value.single())))),
         Type::Float64 => Some(Values::Float(map(values, T::double))),
         Type::Decimal { precision, scale } => {
-            let (factor, limit) = (power_of_ten((*scale).into())?, power_of_ten((*precision).into())?);
-            // The limit is inclusive here, the precision's is not.
-            rescaled(values, to, -(limit - 1), limit - 1, move |value| value.checked_mul(factor))
+            multiplied(values, to, power_of_ten((*scale).into())?, power_of_ten((*precision).into())?)
         }
         _ if to.is_integer() => {
             let (low, high) = to.integer_range()?;
-            rescaled(values, to, low, high, Some)
+            rescaled(values, to, low, high, |value| value)
         }
         _ => None,
     }
@@ -127,19 +141,18 @@ fn from_decimal<T: Whole>(values: &[T], scale: i8, to: &Type) -> Option<Values> 
         }
         Type::Float64 => Some(Values::Float(map(values, move |value: T| value.double() / scale_power))),
         Type::Decimal { precision, scale: target } => {
-            let limit = power_of_ten((*precision).into())? - 1;
+            let limit = power_of_ten((*precision).into())?;
             let shift = i32::from(*target) - i32::from(scale);
             if shift >= 0 {
-                let factor = power_of_ten(shift)?;
-                return rescaled(values, to, -limit, limit, move |value| value.checked_mul(factor));
+                return multiplied(values, to, power_of_ten(shift)?, limit);
             }
             let divisor = power_of_ten(-shift)?;
-            rescaled(values, to, -limit, limit, move |value| Some(half_away(value, divisor)))
+            rescaled(values, to, 1 - limit, limit - 1, move |value| half_away(value, divisor))
         }
         _ if to.is_integer() && scale >= 0 => {
             let divisor = power_of_ten(scale.into())?;
             let (low, high) = to.integer_range()?;
-            rescaled(values, to, low, high, move |value| Some(divide(value, divisor)))
+            rescaled(values, to, low, high, move |value| divide(value, divisor))
         }
         _ => None,
     }
@@ -162,28 +175,44 @@ fn half_away(value: i128, divisor: i128) -> i128 {
     quotient + if remainder >= divisor - remainder { value.signum() } else { 0 }
 }
 
-/// Computes a new integer of each; `None` if one does not exist or leaves the range.
-fn rescaled<T: Whole>(
-    values: &[T],
-    to: &Type,
-    low: i128,
-    high: i128,
-    f: impl Fn(i128) -> Option<i128>,
-) -> Option<Values> {
-    let check = |value: T| match f(value.into()) {
-        Some(value) => (value, i64::from(value < low) | i64::from(value > high)),
-        None => (0, 1),
-    };
+/// Multiplies each by a power of ten; `None` if a result reaches the limit.
+fn multiplied<T: Whole>(values: &[T], to: &Type, factor: i128, limit: i128) -> Option<Values> {
+    let length = |value: i128| 128 - value.leading_zeros();
+    let bits = T::bits(values) + if factor == 1 { 0 } else { length(factor) };
+    if bits > 126 {
+        return None;
+    }
+    // 2^bits below the limit: no result can reach it.
+    let safe = bits < length(limit) - 1;
+    match to.repr() {
+        Repr::Int if safe && bits < 63 => {
+            let factor = factor as i64;
+            Some(Values::Int(map(values, |value| (value.into() as i64).wrapping_mul(factor))))
+        }
+        Repr::Wide if safe && bits < 63 => {
+            let factor = factor as i64;
+            Some(Values::Wide(map(values, |value| (value.into() as i64).wrapping_mul(factor).into())))
+        }
+        _ => rescaled(values, to, 1 - limit, limit - 1, move |value| value.wrapping_mul(factor)),
+    }
+}
+
+/// Computes a new integer of each; `None` if one leaves the range.
+fn rescaled<T: Whole>(values: &[T], to: &Type, low: i128, high: i128, f: impl Fn(i128) -> i128) -> Option<Values> {
+    let outside = |value: i128| i64::from(value < low) | i64::from(value > high);
     match to.repr() {
         Repr::Int => {
             let (values, flags) = map_flagged(values, |value| {
-                let (value, flag) = check(value);
-                (value as i64, flag)
+                let value = f(value.into());
+                (value as i64, outside(value))
             });
             (flags == 0).then_some(Values::Int(values))
         }
         Repr::Wide => {
-            let (values, flags) = map_flagged(values, check);
+            let (values, flags) = map_flagged(values, |value| {
+                let value = f(value.into());
+                (value, outside(value))
+            });
             (flags == 0).then_some(Values::Wide(values))
         }
         _ => None,

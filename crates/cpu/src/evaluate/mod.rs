@@ -98,6 +98,13 @@ impl Slots for Subset<'_> {
     }
 }
 
+/// For which rows a predicate is true.
+enum Truth {
+    All,
+    None,
+    Mask(Vec<u8>),
+}
+
 /// What evaluation needs besides the expression.
 #[derive(Clone, Copy)]
 struct Evaluator<'a> {
@@ -117,10 +124,10 @@ impl Evaluator<'_> {
     /// Computes an expression: once if it is constant, else per row.
     fn operand(&self, expr: &Expr) -> Result<Operand> {
         match expr {
-            Expr::Literal(value, _) => return Ok(Operand::Constant(value.clone())),
+            Expr::Literal(value, _) => Ok(Operand::Constant(value.clone())),
             // Without rows nothing may raise, so nothing is computed.
-            _ if self.rows() == 0 => return Ok(Vector::empty(&self.kind(expr)).into()),
-            Expr::Slot(slot) => return self.slots.vector(*slot).map(Operand::Vector),
+            _ if self.rows() == 0 => Ok(Vector::empty(&self.kind(expr)).into()),
+            Expr::Slot(slot) => self.slots.vector(*slot).map(Operand::Vector),
             Expr::Arithmetic(operation) => arithmetic::arithmetic(self, operation),
             Expr::Negate(input, overflow) => arithmetic::negate(self, input, *overflow),
             Expr::Compare(comparison, left, right) => compare::compare(self, *comparison, left, right),
@@ -154,13 +161,25 @@ impl Evaluator<'_> {
         {
             return self.select_all(operands);
         }
+        Ok(match self.truth(expr)? {
+            Truth::All => (0..self.rows() as u32).collect(),
+            Truth::None => Vec::new(),
+            Truth::Mask(mask) => kernels::positions(&mask),
+        })
+    }
+
+    /// Tells for which rows a predicate is true.
+    fn truth(&self, expr: &Expr) -> Result<Truth> {
         Ok(match self.operand(expr)? {
-            Operand::Constant(Value::Boolean(true)) => (0..self.rows() as u32).collect(),
-            Operand::Constant(_) => Vec::new(),
+            Operand::Constant(Value::Boolean(true)) => Truth::All,
+            Operand::Constant(_) => Truth::None,
             Operand::Vector(vector) => match (&vector.values, &vector.valid) {
-                (Values::Boolean(values), None) => kernels::positions(values),
-                (Values::Boolean(values), Some(valid)) => kernels::positions(&kernels::both(values, valid)),
-                _ => Vec::new(), // an untyped NULL
+                (Values::Boolean(values), Some(valid)) => Truth::Mask(kernels::both(values, valid)),
+                (Values::Boolean(_), None) => match Rc::unwrap_or_clone(vector).values {
+                    Values::Boolean(values) => Truth::Mask(values),
+                    _ => Truth::None,
+                },
+                _ => Truth::None, // an untyped NULL
             },
         })
     }
@@ -173,8 +192,13 @@ impl Evaluator<'_> {
             if kept.is_empty() {
                 break;
             }
-            if kept.len() == self.rows() {
-                kept = self.select(operand)?;
+            // Computing for all rows is cheaper than fetching the values of most of them once more.
+            if kept.len() * 2 > self.rows() {
+                match self.truth(operand)? {
+                    Truth::All => {}
+                    Truth::None => kept.clear(),
+                    Truth::Mask(mask) => kept.retain(|&position| mask[position as usize] != 0),
+                }
                 continue;
             }
             let more = self.within(&kept, |subset| subset.select(operand))?;
