@@ -14,6 +14,7 @@ mod names;
 pub mod print;
 pub mod scalar;
 mod schema;
+pub mod verify;
 mod value;
 mod walk;
 
@@ -23,3 +24,4 @@ pub use interpret::{evaluate, interpret};
 pub use ir::*;
 pub use tandem_column::{Class, Error, Result, Type};
 pub use value::Value;
+pub use verify::verify;

@@ -1,0 +1,138 @@
+//! Sinks: their slots, and the types of aggregates.
+
+use tandem_column::Type;
+
+use super::{Check, Checker, check_type, same};
+use crate::{Aggregate, AggregateFunction, Phase, Sink, WindowFunction};
+
+/// The most parts that rows are divided into: part numbers fit 16 bits.
+const PARTS_LIMIT: usize = 1 << 16;
+
+/// Checks a sink.
+pub(super) fn check(checker: &Checker<'_>, sink: &Sink) -> Check {
+    // Slots first: of an aggregate in the final phase these are all of its states.
+    let mut missing = None;
+    if !matches!(sink, Sink::Build { .. } | Sink::Partition { .. }) {
+        sink.visit_slots(&mut |slot| {
+            if checker.slot(slot).is_err() {
+                missing = Some(slot);
+            }
+        });
+    }
+    if let Some(slot) = missing {
+        checker.slot(slot)?;
+    }
+    match sink {
+        Sink::Build { keys, payload: slots } | Sink::Partition { keys, output: slots, .. } => {
+            keys.iter().try_for_each(|key| checker.expr(key).map(|_| ()))?;
+            slots.iter().try_for_each(|slot| checker.slot(*slot).map(|_| ()))?;
+            match sink {
+                Sink::Partition { parts, .. } if !(1..=PARTS_LIMIT).contains(parts) => {
+                    Err(format!("rows are divided into 1 to {PARTS_LIMIT} parts, not {parts}"))
+                }
+                _ => Ok(()),
+            }
+        }
+        Sink::Aggregate { aggregates, phase, .. } => {
+            aggregates.iter().try_for_each(|aggregate| check_aggregate(checker, aggregate, *phase))
+        }
+        Sink::Window { functions, .. } => functions.iter().try_for_each(|window| {
+            check_type(&window.kind)?;
+            match &window.function {
+                WindowFunction::RowNumber | WindowFunction::Rank | WindowFunction::DenseRank => {
+                    if window.kind.is_integer() {
+                        Ok(())
+                    } else {
+                        Err(format!("a rank is an integer, not {}", window.kind))
+                    }
+                }
+                WindowFunction::Lag { slot, .. } => same(checker.slot(*slot)?, &window.kind, "an earlier value"),
+                WindowFunction::Aggregate { aggregate, .. } => {
+                    check_aggregate(checker, aggregate, Phase::Single)?;
+                    same(&aggregate.kind, &window.kind, "an aggregate")
+                }
+            }
+        }),
+        Sink::Sort { .. } | Sink::Materialize { .. } => Ok(()),
+    }
+}
+
+/// Checks an aggregate.
+fn check_aggregate(checker: &Checker<'_>, aggregate: &Aggregate, phase: Phase) -> Check {
+    let name = aggregate.function.name();
+    check_type(&aggregate.kind)?;
+    if let Some(filter) = aggregate.filter {
+        same(checker.slot(filter)?, &Type::Boolean, "a filter")?;
+    }
+    let argument = match aggregate.argument {
+        Some(slot) => Some(checker.slot(slot)?),
+        None => None,
+    };
+    let found = match (phase, argument) {
+        (Phase::Final, None) => return Err(format!("{name} needs its states as argument")),
+        (Phase::Final, Some(_)) => {
+            if aggregate.filter.is_some() {
+                return Err(format!("{name} filters rows, not states"));
+            }
+            check_states(checker, aggregate)
+        }
+        (_, None) if aggregate.function == AggregateFunction::CountRows => result(aggregate, &Type::Int64),
+        (_, None) => return Err(format!("{name} needs an argument")),
+        (_, Some(argument)) => check_argument(aggregate, argument),
+    };
+    found.map_err(|reason| format!("{name}: {reason}"))?;
+    // A value that occurs twice changes neither an extreme nor a truth, so these may be split all the same.
+    let indifferent = matches!(
+        aggregate.function,
+        AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::BoolAnd | AggregateFunction::BoolOr
+    );
+    if aggregate.distinct && phase != Phase::Single && !indifferent {
+        return Err(format!("{name} of distinct values cannot be computed in parts"));
+    }
+    Ok(())
+}
+
+/// Requires the result's type.
+fn result(aggregate: &Aggregate, wanted: &Type) -> Check {
+    same(&aggregate.kind, wanted, "its result")
+}
+
+/// Checks the type of an argument.
+fn check_argument(aggregate: &Aggregate, argument: &Type) -> Check {
+    use AggregateFunction::*;
+    let kind = &aggregate.kind;
+    let valid = match aggregate.function {
+        CountRows | Count => return result(aggregate, &Type::Int64),
+        Min | Max | First => return result(aggregate, argument),
+        BoolAnd | BoolOr => *argument == Type::Boolean && *kind == Type::Boolean,
+        Sum => match argument {
+            argument if argument.is_float() => kind.is_float(),
+            Type::Decimal { .. } => matches!(kind, Type::Decimal { .. }),
+            argument => argument.is_integer() && kind.is_numeric(),
+        },
+        Average => match kind {
+            Type::Decimal { .. } => matches!(argument, Type::Decimal { .. }),
+            kind => argument.is_numeric() && kind.is_float(),
+        },
+        VarianceSample | VariancePopulation | DeviationSample | DeviationPopulation => {
+            argument.is_numeric() && kind.is_float()
+        }
+    };
+    let valid = valid || *argument == Type::Null;
+    valid.then_some(()).ok_or_else(|| format!("{argument} does not give {kind}"))
+}
+
+/// Checks the types of a final aggregate's states.
+fn check_states(checker: &Checker<'_>, aggregate: &Aggregate) -> Check {
+    let first = aggregate.argument.unwrap_or(0);
+    let given = checker.slot(first)?;
+    let argument = match (aggregate.function, given) {
+        // An average's first state has the argument's scale; all others do not depend on the argument.
+        (AggregateFunction::Average, Type::Decimal { .. }) => given,
+        _ => &aggregate.kind,
+    };
+    for (number, wanted) in aggregate.function.state(argument, &aggregate.kind).iter().enumerate() {
+        same(checker.slot(first + number)?, wanted, &format!("state {number}"))?;
+    }
+    Ok(())
+}
