@@ -284,3 +284,59 @@ impl BitmapBuilder {
         (bitmap.count_ones() < length).then_some(bitmap)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(length: usize) -> Vec<bool> {
+        (0..length).map(|i| i * i % 7 < 3).collect()
+    }
+
+    #[test]
+    fn bits_are_kept_sliced_and_counted() {
+        for length in [0, 1, 63, 64, 65, 1000] {
+            let bits = pattern(length);
+            let bitmap = Bitmap::from(bits.as_slice());
+            assert!(bitmap.iter().eq(bits.iter().copied()));
+            assert_eq!(bitmap.count_ones(), bits.iter().filter(|bit| **bit).count());
+            assert!(bitmap.ones().eq((0..length).filter(|i| bits[*i])));
+            for (start, end) in [(0, length), (length / 3, length / 2), (length / 2, length)] {
+                let slice = bitmap.slice(start..end);
+                assert!(slice.iter().eq(bits[start..end].iter().copied()));
+                assert_eq!(slice.count_ones(), bitmap.count_ones_in(start..end));
+                let arrow = bitmap.to_arrow(start..end);
+                assert!(arrow.iter().eq(bits[start..end].iter().copied()));
+                assert_eq!(Bitmap::from_arrow(&arrow), slice);
+            }
+        }
+    }
+
+    #[test]
+    fn builders_append_at_any_position() {
+        let bits = pattern(500);
+        let source = Bitmap::from(bits.as_slice());
+        let mut builder = BitmapBuilder::new();
+        let mut expected = Vec::new();
+        for (start, end) in [(0, 3), (3, 100), (7, 8), (64, 128), (100, 500), (9, 9)] {
+            builder.extend(&source, start..end);
+            expected.extend_from_slice(&bits[start..end]);
+            builder.push(true);
+            builder.push_many(false, start);
+            expected.push(true);
+            expected.extend(std::iter::repeat_n(false, start));
+        }
+        assert_eq!(builder.finish(), Bitmap::from(expected.as_slice()));
+        assert_eq!(Bitmap::filled(70, true).count_ones(), 70);
+        assert!(Bitmap::filled(70, true).to_nulls(0..70).is_none());
+        assert_eq!(Bitmap::filled(70, false).to_nulls(5..70).map(|nulls| nulls.null_count()), Some(65));
+    }
+
+    #[test]
+    fn values_of_unset_bits_become_zero() {
+        let bits = pattern(130);
+        let mut values: Vec<i64> = (1..131).collect();
+        Bitmap::from(bits.as_slice()).zero_unset(&mut values);
+        assert!(values.iter().zip(&bits).all(|(value, bit)| (*value != 0) == *bit));
+    }
+}

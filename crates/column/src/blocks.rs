@@ -40,7 +40,10 @@ fn code_blocks<T: Code>(codes: &[T], validity: Option<&Bitmap>, base: i64) -> Ve
 }
 
 fn blocks<T: Copy, K: Copy + Ord>(
-    values: &[T], validity: Option<&Bitmap>, key: impl Fn(T) -> K + Copy, widen: impl Fn(K) -> i64,
+    values: &[T],
+    validity: Option<&Bitmap>,
+    key: impl Fn(T) -> K + Copy,
+    widen: impl Fn(K) -> i64,
 ) -> Vec<BlockStatistics> {
     let words = |block: usize| {
         let words = validity?.words();
@@ -72,9 +75,7 @@ pub(crate) fn span<T: Copy, K: Copy + Ord>(values: &[T], key: impl Fn(T) -> K) -
 }
 
 /// Returns the smallest and largest key of the values whose bit is set.
-pub(crate) fn masked_span<T: Copy, K: Copy + Ord>(
-    values: &[T], words: &[u64], key: impl Fn(T) -> K,
-) -> Option<(K, K)> {
+pub(crate) fn masked_span<T: Copy, K: Copy + Ord>(values: &[T], words: &[u64], key: impl Fn(T) -> K) -> Option<(K, K)> {
     let mut range: Option<(K, K)> = None;
     let mut add = |found: (K, K)| {
         range = Some(range.map_or(found, |(low, high)| (low.min(found.0), high.max(found.1))));

@@ -382,3 +382,74 @@ impl<T: Plain> FromIterator<T> for Buffer<T> {
         values.into_iter().collect::<AlignedVec<T>>().into_buffer()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_aligned_and_end_in_zeros() {
+        for length in [0usize, 1, 7, 511, 512, 513, 5000, 600_000] {
+            let mut values = AlignedVec::new();
+            (0..length as u64).for_each(|value| values.push(value));
+            let start = values.as_slice().as_ptr();
+            let buffer = values.into_buffer();
+            assert_eq!(buffer.as_ptr(), start, "sealing does not copy");
+            assert_eq!(buffer.as_ptr().addr() % PAGE, 0);
+            assert_eq!(buffer.byte_len() % PAGE, 0);
+            assert!(buffer.iter().copied().eq(0..length as u64));
+            let end = (length * 8).next_multiple_of(PAGE) / 8;
+            // SAFETY: sealing zeroes the rest of the last page.
+            let page = unsafe { std::slice::from_raw_parts(buffer.as_ptr(), end) };
+            assert!(page[length..].iter().all(|value| *value == 0));
+        }
+    }
+
+    #[test]
+    fn vectors_grow_and_shrink() {
+        let mut values = AlignedVec::with_capacity(2);
+        values.extend_from_slice(&[1u16, 2, 3]);
+        values.resize(5000, 9);
+        assert_eq!((values.len(), values[2], values[4999]), (5000, 3, 9));
+        values.truncate(4);
+        values.resize(3, 0);
+        assert_eq!(values.as_slice(), [1, 2, 3]);
+        values.as_mut_slice()[0] = 7;
+        assert_eq!(values.clone().into_buffer(), Buffer::from(vec![7u16, 2, 3]));
+        values.clear();
+        assert!(values.is_empty() && values.into_buffer().is_empty());
+        assert_eq!(AlignedVec::<f64>::zeroed(3).as_slice(), [0.0; 3]);
+    }
+
+    #[test]
+    fn views_outlive_the_buffer() {
+        let buffer = Buffer::from(vec![1u64, u64::MAX, 3]);
+        let signed: Buffer<i64> = buffer.reinterpret();
+        let arrow = buffer.to_arrow();
+        assert_eq!(arrow.as_ptr(), buffer.as_ptr().cast());
+        drop(buffer);
+        assert_eq!(signed.as_slice(), [1, -1, 3]);
+        drop(signed);
+        assert_eq!(arrow.typed_data::<u64>(), [1, u64::MAX, 3]);
+        let empty = Buffer::<i128>::default().to_arrow();
+        assert!(empty.is_empty());
+    }
+
+    #[test]
+    fn buffers_cross_threads() {
+        let buffer: Buffer<u32> = (0..100_000).collect();
+        let sums: Vec<u64> = std::thread::scope(|scope| {
+            let sum = |buffer: Buffer<u32>| buffer.iter().map(|v| u64::from(*v)).sum();
+            let threads: Vec<_> = (0..4)
+                .map(|_| {
+                    scope.spawn({
+                        let b = buffer.clone();
+                        move || sum(b)
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().expect("the thread ends")).collect()
+        });
+        assert_eq!(sums, [4_999_950_000; 4]);
+    }
+}

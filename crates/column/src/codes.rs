@@ -20,10 +20,22 @@ pub enum Codes {
 macro_rules! with_codes {
     ($codes:expr, $slice:ident => $body:expr) => {
         match $codes {
-            $crate::Codes::U8(buffer) => { let $slice: &[u8] = buffer; $body }
-            $crate::Codes::U16(buffer) => { let $slice: &[u16] = buffer; $body }
-            $crate::Codes::U32(buffer) => { let $slice: &[u32] = buffer; $body }
-            $crate::Codes::U64(buffer) => { let $slice: &[u64] = buffer; $body }
+            $crate::Codes::U8(buffer) => {
+                let $slice: &[u8] = buffer;
+                $body
+            }
+            $crate::Codes::U16(buffer) => {
+                let $slice: &[u16] = buffer;
+                $body
+            }
+            $crate::Codes::U32(buffer) => {
+                let $slice: &[u32] = buffer;
+                $body
+            }
+            $crate::Codes::U64(buffer) => {
+                let $slice: &[u64] = buffer;
+                $body
+            }
         }
     };
 }
@@ -177,5 +189,30 @@ impl Codes {
     /// Visits all codes in order.
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         (0..self.len()).map(|i| self.get(i))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_take_the_narrowest_width() {
+        for (max, width) in [(1, 1), (255, 1), (256, 2), (65_535, 2), (65_536, 4), (u32::MAX.into(), 4), (1 << 32, 8)] {
+            let codes = Codes::narrow(&[0, max, 1]);
+            assert_eq!((codes.width(), codes.max(), codes.len()), (width, max, 3));
+            assert!(codes.iter().eq([0, max, 1]));
+            assert!(codes.with_width(8).iter().eq([0, max, 1]));
+        }
+        assert_eq!(Codes::narrow(&[]).max(), 0);
+    }
+
+    #[test]
+    fn codes_are_mapped_and_masked() {
+        let codes = Codes::narrow(&[0, 2, 1, 2]).remap(&[300, 0, 7]);
+        assert_eq!(codes.width(), 2);
+        assert!(codes.iter().eq([300, 7, 0, 7]));
+        let validity = Bitmap::from([true, false, true, true].as_slice());
+        assert!(codes.masked(Some(&validity)).iter().eq([300, 0, 0, 7]));
     }
 }

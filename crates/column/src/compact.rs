@@ -1,7 +1,8 @@
 //! Narrowing and joining: the frame of reference of a column, or of several together.
 
 use crate::{
-    AlignedVec, Bitmap, BitmapBuilder, Buffer, Code, Codes, Column, Data, Dictionary, Error, Plain, Repr, Result, with_codes,
+    AlignedVec, Bitmap, BitmapBuilder, Buffer, Code, Codes, Column, Data, Dictionary, Error, Plain, Repr, Result,
+    with_codes,
 };
 use std::sync::Arc;
 

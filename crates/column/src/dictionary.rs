@@ -193,3 +193,54 @@ impl Dictionary {
         self.offsets.byte_len() + self.bytes.byte_len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: &[&str]) -> Dictionary {
+        Dictionary::from_unsorted(&Type::String, values).expect("text").0
+    }
+
+    #[test]
+    fn values_are_sorted_and_found() {
+        let (dictionary, remap) =
+            Dictionary::from_unsorted(&Type::String, &["pear", "", "äpfel", "apple"]).expect("text");
+        assert_eq!(remap, [2, 0, 3, 1]);
+        assert_eq!((0..4).map(|code| dictionary.get_str(code)).collect::<Vec<_>>(), ["", "apple", "pear", "äpfel"]);
+        assert_eq!(dictionary.find(b"pear"), Ok(2));
+        assert_eq!(dictionary.find(b"b"), Err(2));
+        assert_eq!(dictionary.find("ö".as_bytes()), Err(4));
+    }
+
+    #[test]
+    fn prefixes_are_ranges() {
+        let dictionary = of(&["a", "ab", "abc", "abd", "b", "ba"]);
+        assert_eq!(dictionary.prefix_range(b"ab"), 1..4);
+        assert_eq!(dictionary.prefix_range(b""), 0..6);
+        assert_eq!(dictionary.prefix_range(b"c"), 6..6);
+        assert_eq!(dictionary.prefix_range(b"abca"), 3..3);
+        assert_eq!(Dictionary::default().prefix_range(b"x"), 0..0);
+    }
+
+    #[test]
+    fn merging_keeps_every_value() {
+        let (a, b, c) = (of(&["x", "z"]), of(&["y", "z", "a"]), of(&["x", "z"]));
+        let (merged, remaps) = Dictionary::merge(&[&a, &b, &c]).expect("small");
+        assert_eq!(merged, of(&["a", "x", "y", "z"]));
+        assert_eq!(remaps, [vec![1, 3], vec![0, 2, 3], vec![1, 3]]);
+        assert!(merged.is_text());
+        assert!(Dictionary::merge(&[]).expect("nothing").0.is_empty());
+    }
+
+    #[test]
+    fn malformed_values_are_refused() {
+        let new = |kind: &Type, offsets: &[u32], bytes: &[u8]| Dictionary::new(kind, offsets.into(), bytes.into());
+        assert!(new(&Type::String, &[0, 1, 2], b"ab").is_ok());
+        assert!(new(&Type::String, &[0, 1, 2], b"aa").is_err());
+        assert!(new(&Type::String, &[0, 2, 1], b"ab").is_err());
+        assert!(new(&Type::String, &[0, 3], b"ab").is_err());
+        assert!(new(&Type::String, &[0, 1], &[0xff]).is_err());
+        assert!(new(&Type::Binary, &[0, 1], &[0xff]).is_ok());
+    }
+}

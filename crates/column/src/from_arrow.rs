@@ -165,7 +165,10 @@ fn fit<P: ArrowPrimitiveType>(kind: &Type, chunks: &[&dyn Array], fits: impl Fn(
 
 /// Writes integers as offsets from their smallest.
 fn ints<P: ArrowPrimitiveType>(
-    kind: &Type, chunks: &[&dyn Array], rows: usize, validity: Option<Bitmap>,
+    kind: &Type,
+    chunks: &[&dyn Array],
+    rows: usize,
+    validity: Option<Bitmap>,
     convert: impl Fn(P::Native) -> i64 + Copy,
 ) -> Column {
     let range = chunks.iter().filter_map(|chunk| match chunk.nulls().filter(|nulls| nulls.null_count() > 0) {
@@ -177,7 +180,11 @@ fn ints<P: ArrowPrimitiveType>(
     });
     let frame = Frame::of(range.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))));
     fn write<P: ArrowPrimitiveType, T: Code>(
-        chunks: &[&dyn Array], rows: usize, base: i64, validity: Option<&Bitmap>, convert: impl Fn(P::Native) -> i64,
+        chunks: &[&dyn Array],
+        rows: usize,
+        base: i64,
+        validity: Option<&Bitmap>,
+        convert: impl Fn(P::Native) -> i64,
     ) -> Codes {
         let mut codes = AlignedVec::<T>::zeroed(rows);
         let mut rest = codes.as_mut_slice();
@@ -219,7 +226,10 @@ fn wides(kind: &Type, chunks: &[&dyn Array], rows: usize, validity: Option<Bitma
 
 fn floats(kind: &Type, chunks: &[&dyn Array], rows: usize, validity: Option<Bitmap>) -> Column {
     fn collect<P: ArrowPrimitiveType, T: Plain>(
-        chunks: &[&dyn Array], rows: usize, validity: Option<&Bitmap>, convert: impl Fn(P::Native) -> T,
+        chunks: &[&dyn Array],
+        rows: usize,
+        validity: Option<&Bitmap>,
+        convert: impl Fn(P::Native) -> T,
     ) -> Buffer<T> {
         let mut values = AlignedVec::<T>::with_capacity(rows);
         for chunk in chunks {
@@ -236,4 +246,3 @@ fn floats(kind: &Type, chunks: &[&dyn Array], rows: usize, validity: Option<Bitm
     };
     Column::new(kind.clone(), rows, data, validity)
 }
-

@@ -39,9 +39,9 @@ impl Interner {
     pub fn intern(&mut self, value: &[u8]) -> u32 {
         let hash = self.hasher.hash_one(value);
         let (ends, bytes) = (&self.ends, &self.bytes);
-        let found = self.table.find(hash, |&(low, number)| {
-            low == hash as u32 && &bytes[Self::get(ends, bytes, number)] == value
-        });
+        let found = self
+            .table
+            .find(hash, |&(low, number)| low == hash as u32 && &bytes[Self::get(ends, bytes, number)] == value);
         if let Some(&(_, number)) = found {
             return number;
         }

@@ -228,7 +228,9 @@ impl Loader {
     }
 
     fn release(&self, bytes: usize) {
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        // The sizes of slices need not add up to that of the whole: never below zero.
+        let subtract = |held: usize| Some(held.saturating_sub(bytes));
+        let _ = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, subtract);
     }
 
     fn add(&self, sequence: u64, item: Item) -> Result<()> {

@@ -38,7 +38,9 @@ enum Values {
 
 /// Adds missing block statistics, and computes those of the columns.
 pub(crate) fn compute(
-    schema: &[Field], parts: Vec<Arc<Part>>, parallel: &Parallel<'_>,
+    schema: &[Field],
+    parts: Vec<Arc<Part>>,
+    parallel: &Parallel<'_>,
 ) -> (Vec<Arc<Part>>, Vec<ColumnStatistics>) {
     let parts = with_blocks(parts, parallel);
     let ranges: Vec<Option<(i64, i64)>> = (0..schema.len())
@@ -97,9 +99,7 @@ fn span(column: &Column, range: Option<(i64, i64)>) -> Option<u64> {
 fn summarise(column: &Column, range: Option<(i64, i64)>) -> Summary {
     let (sorted, strict, changes) = order(column);
     let values = match span(column, range) {
-        Some(span) if span < SET_SPAN => {
-            Values::Set(set(column, range.map_or(0, |range| range.0), span as usize + 1))
-        }
+        Some(span) if span < SET_SPAN => Values::Set(set(column, range.map_or(0, |range| range.0), span as usize + 1)),
         _ if sorted || column.dictionary().is_some() => Values::Counted,
         _ => Values::Sketch(sketch(column)),
     };

@@ -70,7 +70,11 @@ fn keys(array: &dyn Array) -> Vec<usize> {
 
 /// Encodes chunks of text. Arrow dictionaries always become a dictionary, plain text if `intern` and where it pays.
 pub(crate) fn encode(
-    kind: &Type, chunks: &[&dyn Array], rows: usize, validity: Option<Bitmap>, intern: bool,
+    kind: &Type,
+    chunks: &[&dyn Array],
+    rows: usize,
+    validity: Option<Bitmap>,
+    intern: bool,
 ) -> Result<Column> {
     let intern = intern || chunks.iter().any(|chunk| matches!(chunk.data_type(), DataType::Dictionary(..)));
     match intern.then(|| numbers(chunks, rows, validity.as_ref())).flatten() {

@@ -107,9 +107,7 @@ impl Column {
                 Data::Wide(values) => make::<Decimal128Type>(shared(values, range), nulls, kind),
                 _ => make::<Decimal128Type>(self.converted(range, i128::from), nulls, kind),
             },
-            DataType::Decimal256(..) => {
-                make::<Decimal256Type>(self.wides(range, i256::from_i128), nulls, kind)
-            }
+            DataType::Decimal256(..) => make::<Decimal256Type>(self.wides(range, i256::from_i128), nulls, kind),
             _ => return None,
         })
     }
@@ -124,7 +122,9 @@ impl Column {
 
     /// Converts 64-bit integers.
     fn converted<T: Default + arrow_buffer::ArrowNativeType>(
-        &self, range: Range<usize>, convert: impl Fn(i64) -> T,
+        &self,
+        range: Range<usize>,
+        convert: impl Fn(i64) -> T,
     ) -> ScalarBuffer<T> {
         match &self.data {
             Data::Int { base, codes } => with_codes!(codes, codes => codes[range]
@@ -138,7 +138,9 @@ impl Column {
 
     /// Converts integers of up to 128 bits.
     fn wides<T: arrow_buffer::ArrowNativeType>(
-        &self, range: Range<usize>, convert: impl Fn(i128) -> T,
+        &self,
+        range: Range<usize>,
+        convert: impl Fn(i128) -> T,
     ) -> ScalarBuffer<T> {
         range.map(|i| convert(self.wide(i))).collect::<Vec<T>>().into()
     }
@@ -207,9 +209,8 @@ impl Column {
         let mut offsets = Vec::with_capacity(range.len() + 1);
         let mut end = 0;
         offsets.push(0);
-        let too_long = || {
-            Error::exhausted("text of one Arrow batch exceeds 2 GiB; ask for fewer rows or for the type LargeUtf8")
-        };
+        let too_long =
+            || Error::exhausted("text of one Arrow batch exceeds 2 GiB; ask for fewer rows or for the type LargeUtf8");
         for i in range.clone() {
             end += self.bytes_at(i).len();
             offsets.push(i32::try_from(end).map_err(|_| too_long())?);
@@ -299,11 +300,19 @@ impl Column {
 
     /// Gives codes as keys of an Arrow dictionary, if they fit; shares the values.
     fn arrow_dictionary(
-        &self, codes: &Codes, dictionary: &Arc<Dictionary>, range: Range<usize>, nulls: Option<NullBuffer>,
-        key: &DataType, values: &DataType,
+        &self,
+        codes: &Codes,
+        dictionary: &Arc<Dictionary>,
+        range: Range<usize>,
+        nulls: Option<NullBuffer>,
+        key: &DataType,
+        values: &DataType,
     ) -> Result<Option<ArrayRef>> {
         fn keys<K: ArrowDictionaryKeyType>(
-            codes: &Codes, range: Range<usize>, nulls: Option<NullBuffer>, values: ArrayRef,
+            codes: &Codes,
+            range: Range<usize>,
+            nulls: Option<NullBuffer>,
+            values: ArrayRef,
         ) -> Result<Option<ArrayRef>> {
             let convert = <K::Native as arrow_buffer::ArrowNativeType>::from_usize;
             if convert(values.len().saturating_sub(1)).is_none() {
@@ -336,7 +345,11 @@ fn shared<T: Plain + arrow_buffer::ArrowNativeType>(values: &crate::Buffer<T>, r
 }
 
 /// Makes a primitive array of the type asked for: the same numbers, with its zone, precision and scale.
-fn make<P: ArrowPrimitiveType>(values: ScalarBuffer<P::Native>, nulls: Option<NullBuffer>, kind: &DataType) -> ArrayRef {
+fn make<P: ArrowPrimitiveType>(
+    values: ScalarBuffer<P::Native>,
+    nulls: Option<NullBuffer>,
+    kind: &DataType,
+) -> ArrayRef {
     Arc::new(PrimitiveArray::<P>::new(values, nulls).with_data_type(kind.clone()))
 }
 

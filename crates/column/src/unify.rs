@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::compact::Frame;
 use crate::text::{dictionary_pays, intern_columns};
-use crate::{Column, Dictionary, Error, Field, Parallel, Part, Repr, Result};
+use crate::{Codes, Column, Dictionary, Error, Field, Parallel, Part, Repr, Result};
 
 /// What happens to one column in each part.
 enum Plan {
@@ -15,14 +15,17 @@ enum Plan {
     Reframe(Frame),
     /// A dictionary and, per part, the new code of each old one; `None` for a part without values.
     Recode(Arc<Dictionary>, Vec<Option<Vec<u32>>>),
-    /// The columns that replace those of the parts.
-    Replace(Vec<Arc<Column>>),
+    /// The columns that replace those of the parts; `None` for a part that stays.
+    Replace(Vec<Option<Arc<Column>>>),
     Decode,
 }
 
 /// Brings the parts of a table to one encoding per column; `integers` asks for it of integers too.
 pub(crate) fn unify(
-    schema: &[Field], parts: Vec<Arc<Part>>, integers: bool, parallel: &Parallel<'_>,
+    schema: &[Field],
+    parts: Vec<Arc<Part>>,
+    integers: bool,
+    parallel: &Parallel<'_>,
 ) -> Result<Vec<Arc<Part>>> {
     let plans: Vec<Mutex<Result<Plan>>> = schema.iter().map(|_| Mutex::new(Ok(Plan::Keep))).collect();
     parallel(schema.len(), &|column| {
@@ -80,9 +83,14 @@ fn plan_text(field: &Field, columns: &[&Column]) -> Result<Plan> {
         let references: Vec<&Column> = all.iter().collect();
         return match merge(field, &references, rows)? {
             Plan::Recode(dictionary, remaps) => Ok(Plan::Replace(
-                all.iter().zip(&remaps).map(|(column, remap)| Arc::new(recode(column, remap, &dictionary))).collect(),
+                columns
+                    .iter()
+                    .zip(all.iter().zip(&remaps))
+                    .map(|(old, (column, remap))| {
+                        (!is_coded(old, &dictionary)).then(|| Arc::new(recode(column, remap, &dictionary)))
+                    })
+                    .collect(),
             )),
-            Plan::Keep => Ok(Plan::Replace(all.into_iter().map(Arc::new).collect())),
             other => Ok(other),
         };
     }
@@ -139,6 +147,12 @@ fn recode(column: &Column, remap: &Option<Vec<u32>>, dictionary: &Arc<Dictionary
     }
 }
 
+/// Tells whether a column is already codes of that dictionary, in its width.
+fn is_coded(column: &Column, dictionary: &Arc<Dictionary>) -> bool {
+    column.dictionary().is_some_and(|own| Arc::ptr_eq(own, dictionary))
+        && column.width() == Codes::width_for(dictionary.len().saturating_sub(1) as u64)
+}
+
 fn apply(plans: &[Plan], part: Arc<Part>, at: usize) -> Arc<Part> {
     let columns: Vec<Arc<Column>> = plans
         .iter()
@@ -146,14 +160,9 @@ fn apply(plans: &[Plan], part: Arc<Part>, at: usize) -> Arc<Part> {
         .map(|(plan, column)| match plan {
             Plan::Reframe(frame) if Frame::current(column) != Some(*frame) => Arc::new(column.reframe(*frame)),
             Plan::Keep | Plan::Reframe(_) => column.clone(),
-            Plan::Recode(dictionary, _)
-                if column.dictionary().is_some_and(|own| Arc::ptr_eq(own, dictionary))
-                    && column.width() == crate::Codes::width_for(dictionary.len().saturating_sub(1) as u64) =>
-            {
-                column.clone()
-            }
+            Plan::Recode(dictionary, _) if is_coded(column, dictionary) => column.clone(),
             Plan::Recode(dictionary, remaps) => Arc::new(recode(column, &remaps[at], dictionary)),
-            Plan::Replace(columns) => columns[at].clone(),
+            Plan::Replace(columns) => columns[at].clone().unwrap_or_else(|| column.clone()),
             Plan::Decode if column.dictionary().is_some() => Arc::new(column.decode()),
             Plan::Decode => column.clone(),
         })
