@@ -87,7 +87,7 @@ impl Arrays {
         arrays.customer_nation = by_key(customer, "c_custkey", &nation_codes[..customers])?;
         arrays.supplier_nation = by_key(supplier, "s_suppkey", &nation_codes[customers..])?;
         (arrays.nation_names, arrays.region_names) = (nation_names, region_names);
-        let mut attribute = |name| -> Result<(Vec<usize>, Names)> { Ok(encode(&texts(part, name)?)) };
+        let attribute = |name| -> Result<(Vec<usize>, Names)> { Ok(encode(&texts(part, name)?)) };
         let ((maker, maker_names), (category, category_names), (brand, brand_names)) =
             (attribute("p_mfgr")?, attribute("p_category")?, attribute("p_brand1")?);
         if nation_limit(&arrays) || category_names.0.len() > 255 || brand_names.0.len() > 1024 {

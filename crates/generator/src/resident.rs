@@ -22,8 +22,7 @@ pub fn load(source: &dyn Source, threads: usize, progress: &Counter<'_>) -> Resu
             let mut part = PartBuilder::new(Arc::clone(&schema));
             source.generate(group, &mut |batch| {
                 progress.add(batch.num_rows());
-                part.push(batch);
-                Ok(())
+                part.push(batch)
             })?;
             loader.append_part(group as u64, part.finish()?)
         },

@@ -1,16 +1,38 @@
 //! `tandem bench`: every engine on the same data, in one run, interleaved and repeated.
 //!
-//! `suite` has the queries, `data` the files, `peer` the other engines (Python workers in a venv that `venv` makes), `own` ourselves,
-//! `compare` checks that all agree, `measure` runs them in turn, and `table`, `json` and `html` say what came out.
+//! `suite` has the queries, `data` the files, `peer` the other engines (Python workers in an environment that `venv` makes), `own`
+//! ourselves and the hand-fused loops, `field` brings them together, `measure` runs them in turn, `compare` checks that all agree, and
+//! `record`, `table` and `html` say what came out.
 
+mod compare;
+mod contender;
+mod data;
+mod field;
+mod html;
+mod machine;
+mod measure;
+mod own;
+mod peer;
+mod record;
 pub mod suite;
+mod table;
+mod venv;
 
-use std::path::PathBuf;
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+    time::Duration,
+};
 
 use clap::{Args, ValueEnum};
+use tandem_generator::Options;
 
 use crate::failure::Failure;
+use machine::Machine;
+use peer::Kind;
+use record::Record;
 use suite::Suite;
+use venv::Venv;
 
 /// What `tandem bench` is told.
 #[derive(Clone, Debug, Args)]
@@ -22,11 +44,16 @@ pub struct BenchArguments {
     #[arg(long, default_value_t = 1.0, value_name = "N")]
     pub sf: f64,
     /// Engines to compare with, from duckdb, hyper, polars, datafusion, clickhouse; `none` for none.
-    #[arg(long, value_delimiter = ',', default_value = "duckdb,hyper,polars,datafusion,clickhouse", value_name = "ENGINES")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "duckdb,hyper,polars,datafusion,clickhouse",
+        value_name = "ENGINES"
+    )]
     pub vs: Vec<String>,
     /// Where the data is when a query starts.
-    #[arg(long, value_enum, default_value_t = From::Memory)]
-    pub from: From,
+    #[arg(long, value_enum, default_value_t = Origin::Memory)]
+    pub from: Origin,
     /// Measured runs of each query and engine, after the first; the best counts.
     #[arg(long, default_value_t = 5, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
@@ -58,7 +85,7 @@ pub struct BenchArguments {
 
 /// Where the data is when a query starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum From {
+pub enum Origin {
     /// Held in memory by each engine, in its own best way.
     Memory,
     /// In Parquet files, which each engine reads.
@@ -68,8 +95,93 @@ pub enum From {
 /// Runs the benchmark and prints what came out.
 ///
 /// # Errors
-/// Bad arguments, no data, or a result of ours that differs from the peers'.
+/// Bad arguments, no data, or a result of ours that no peer confirms.
 pub fn run(arguments: BenchArguments) -> Result<(), Failure> {
-    arguments.suite.choose(&arguments.queries).map_err(|name| Failure::Usage(format!("there is no query {name}")))?;
-    Ok(())
+    let suite = arguments.suite;
+    let queries = suite.choose(&arguments.queries).map_err(|name| {
+        Failure::Usage(format!("there is no query {name} in {}; leave out --queries for all", suite.name()))
+    })?;
+    let peers = peers(&arguments.vs)?;
+    let mut options = Options { sf: arguments.sf, ..Options::default() };
+    options.threads = arguments.threads.map_or(options.threads, usize::from);
+    let default = || PathBuf::from("data").join(format!("{}-sf{}", suite.name(), arguments.sf));
+    let dir = arguments.data.clone().unwrap_or_else(default);
+    let tables = data::prepare(suite, &options, &dir, &queries)?;
+
+    let isolated = arguments.isolated || short_of_memory(&arguments, &tables, peers.len());
+    let field = field::Field {
+        suite,
+        from: arguments.from,
+        threads: options.threads,
+        timeout: Duration::from_secs(arguments.timeout),
+        scratch: dir.parent().map_or_else(|| PathBuf::from("."), PathBuf::from),
+        tables,
+    };
+    let mut record = Record {
+        suite: suite.name(),
+        sf: arguments.sf,
+        from: arguments.from,
+        threads: options.threads,
+        repeat: arguments.repeat,
+        isolated,
+        date: machine::today(),
+        machine: Machine::probe(options.threads),
+        contenders: Vec::new(),
+        skipped: Vec::new(),
+        outcomes: vec![Vec::new(); queries.len()],
+        queries,
+    };
+    let venv = if peers.is_empty() { Err(String::new()) } else { Venv::prepare(&arguments.venv) };
+    field.run(&mut record, &peers, venv.as_ref())?;
+    measure::verify(&mut record.outcomes);
+    report(&arguments, &record)
+}
+
+/// Prints the table and writes the files.
+fn report(arguments: &BenchArguments, record: &Record) -> Result<(), Failure> {
+    let text = table::render(record);
+    let mut stdout = io::stdout();
+    stdout.write_all(text.as_bytes()).map_err(|e| Failure::write("to standard output", &e))?;
+    let json = || format!("{:#}\n", record.json());
+    let html = || html::render(record);
+    let files: [(&Option<PathBuf>, &dyn Fn() -> String); 2] = [(&arguments.json, &json), (&arguments.html, &html)];
+    for (path, content) in files {
+        if let Some(path) = path {
+            std::fs::write(path, content()).map_err(|e| Failure::write(&path.display().to_string(), &e))?;
+            eprintln!("wrote {}", path.display());
+        }
+    }
+    match record.wrong().as_slice() {
+        [] => Ok(()),
+        wrong => Err(Failure::Statement(format!("tandem failed or is alone with its result in {}", wrong.join(", ")))),
+    }
+}
+
+/// Chooses the peers by name.
+fn peers(names: &[String]) -> Result<Vec<Kind>, Failure> {
+    let mut peers = Vec::new();
+    for name in names.iter().map(|name| name.trim()).filter(|name| !name.is_empty() && *name != "none") {
+        let known = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+        let all = Kind::ALL.map(Kind::name).join(", ");
+        peers.push(known.ok_or_else(|| Failure::Usage(format!("there is no engine {name}; choose from {all}")))?);
+    }
+    peers.dedup();
+    Ok(peers)
+}
+
+/// Tells whether all engines at once would not fit in memory, and says so.
+fn short_of_memory(arguments: &BenchArguments, tables: &[data::TableData], peers: usize) -> bool {
+    let bytes: usize = tables.iter().map(|table| table.bytes).sum();
+    // Each peer holds about the plain size and works in half as much again; we and the loops hold less than it together.
+    let needed = bytes as f64 * (1.5 * peers as f64 + 1.5);
+    let available = machine::available_memory().map_or(f64::INFINITY, |bytes| bytes as f64);
+    let short = arguments.from == Origin::Memory && needed > 0.9 * available;
+    if short {
+        eprintln!(
+            "running one engine after the other: all at once would need about {:.0} GB of memory, and {:.0} GB are available",
+            needed / 1e9,
+            available / 1e9
+        );
+    }
+    short
 }

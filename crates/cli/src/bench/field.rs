@@ -1,0 +1,111 @@
+//! The field of contenders: ourselves, the loops where there are any, and the peers, all at once or one after the other.
+
+use std::{
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tandem_engine::Table;
+use tandem_limit::Arrays;
+
+use super::{
+    Origin,
+    contender::Contender,
+    data::TableData,
+    measure::measure,
+    own::{Limit, Own},
+    peer::{Kind, Peer},
+    record::Record,
+    suite::Suite,
+    venv::Venv,
+};
+use crate::failure::Failure;
+
+/// What all contenders share.
+pub struct Field {
+    /// The suite.
+    pub suite: Suite,
+    /// Where the data is.
+    pub from: Origin,
+    /// Threads of each.
+    pub threads: usize,
+    /// How long a peer may take for a query.
+    pub timeout: Duration,
+    /// Where peers may write files.
+    pub scratch: PathBuf,
+    /// The data.
+    pub tables: Vec<TableData>,
+}
+
+impl Field {
+    /// Runs everyone and adds what came out to the record.
+    ///
+    /// # Errors
+    /// Only ourselves failing to start; a peer that cannot is skipped.
+    pub fn run(&self, record: &mut Record, peers: &[Kind], venv: Result<&Venv, &String>) -> Result<(), Failure> {
+        let mut contenders = self.own().map_err(Failure::Statement)?;
+        if record.isolated {
+            add(record, &mut contenders);
+            contenders.clear();
+        }
+        for &kind in peers {
+            match self.start(kind, venv) {
+                Err(reason) => {
+                    eprintln!("{} takes no part: {reason}", kind.name());
+                    record.skipped.push((kind.name().to_string(), reason));
+                }
+                Ok(peer) => contenders.push(Box::new(peer)),
+            }
+            if record.isolated {
+                add(record, &mut contenders);
+                contenders.clear();
+            }
+        }
+        add(record, &mut contenders);
+        Ok(())
+    }
+
+    /// Makes our own contenders: on resident tables with the loops beside, or on files with our cache cold and warm.
+    fn own(&self) -> Result<Vec<Box<dyn Contender>>, String> {
+        let start = Instant::now();
+        if self.from == Origin::Parquet {
+            let cold = Own::files(self.threads, &self.tables, true)?;
+            return Ok(vec![Box::new(cold), Box::new(Own::files(self.threads, &self.tables, false)?)]);
+        }
+        let mut tables: Vec<(&'static str, Arc<Table>)> = Vec::new();
+        for table in &self.tables {
+            tables.push((table.name, Arc::new(table.load(self.threads).map_err(|error| error.to_string())?)));
+        }
+        let bytes: usize = tables.iter().map(|(_, table)| table.byte_len()).sum();
+        let mut contenders: Vec<Box<dyn Contender>> = vec![Box::new(Own::resident(self.threads, &tables)?)];
+        if self.suite == Suite::Ssb {
+            let find = |name: &str| tables.iter().find(|(known, _)| *known == name).map(|(_, table)| table.as_ref());
+            match Arrays::from_tables(find) {
+                Ok(arrays) => contenders.push(Box::new(Limit { arrays, threads: self.threads })),
+                Err(reason) => eprintln!("the hand-fused loops take no part: {reason}"),
+            }
+        }
+        let (gigabytes, seconds) = (bytes as f64 / 1e9, start.elapsed().as_secs_f64());
+        eprintln!("loaded tandem in {seconds:.1} s: {gigabytes:.2} GB resident");
+        Ok(contenders)
+    }
+
+    fn start(&self, kind: Kind, venv: Result<&Venv, &String>) -> Result<Peer, String> {
+        let venv = venv.map_err(String::clone)?;
+        venv.install(kind)?;
+        let start = Instant::now();
+        let peer = Peer::start(kind, venv, &self.tables, self.from, self.threads, &self.scratch, self.timeout)?;
+        eprintln!("loaded {} {} in {:.1} s", kind.name(), peer.version(), start.elapsed().as_secs_f64());
+        Ok(peer)
+    }
+}
+
+/// Measures contenders together and appends them to the record.
+fn add(record: &mut Record, contenders: &mut [Box<dyn Contender>]) {
+    let outcomes = measure(contenders, &record.queries, record.repeat);
+    for (all, more) in record.outcomes.iter_mut().zip(outcomes) {
+        all.extend(more);
+    }
+    record.contenders.extend(contenders.iter().map(|c| (c.name().to_string(), c.version().to_string())));
+}

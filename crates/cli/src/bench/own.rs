@@ -1,0 +1,146 @@
+//! Ourselves: a session in this process, on resident tables or on Parquet files with our own cache cold or warm; and the
+//! hand-fused loops of `bench/limit`.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use arrow::{
+    array::RecordBatch,
+    util::display::{ArrayFormatter, FormatOptions},
+};
+use futures::TryStreamExt;
+use tandem_engine::{Cancel, Config, OnFallback, Session, Table, Where};
+use tandem_limit::{Arrays, Cell};
+
+use super::{
+    contender::{Answer, Contender, Rows},
+    data::TableData,
+    suite::Query,
+};
+
+/// Our session as a contender.
+pub struct Own {
+    name: &'static str,
+    session: Session,
+    executor: tokio::runtime::Runtime,
+    /// Forget what earlier queries read before each run.
+    cold: bool,
+}
+
+impl Own {
+    /// Makes a session on resident tables.
+    ///
+    /// # Errors
+    /// One sentence of why the session or a table cannot be made.
+    pub fn resident(threads: usize, tables: &[(&'static str, Arc<Table>)]) -> Result<Own, String> {
+        let own = Own::new("tandem", threads, false)?;
+        for (name, table) in tables {
+            own.session.register_table(name, Arc::clone(table)).map_err(|error| error.to_string())?;
+        }
+        Ok(own)
+    }
+
+    /// Makes a session on Parquet files, whose cache of columns is cleared before each run or kept.
+    ///
+    /// # Errors
+    /// One sentence of why the session or a table cannot be made.
+    pub fn files(threads: usize, tables: &[TableData], cold: bool) -> Result<Own, String> {
+        let own = Own::new(if cold { "tandem" } else { "tandem (warm)" }, threads, cold)?;
+        for table in tables {
+            let registered = own.executor.block_on(own.session.register_file(table.name, &table.path));
+            registered.map_err(|error| error.to_string())?;
+        }
+        Ok(own)
+    }
+
+    fn new(name: &'static str, threads: usize, cold: bool) -> Result<Own, String> {
+        let config = Config { threads, on_fallback: OnFallback::Silent, ..Config::default() };
+        let session = Session::new(config).map_err(|error| error.to_string())?;
+        let executor = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(threads)
+            .enable_all()
+            .build()
+            .map_err(|error| format!("threads could not be started: {error}"))?;
+        Ok(Own { name, session, executor, cold })
+    }
+}
+
+impl Contender for Own {
+    fn name(&self) -> &str {
+        self.name
+    }
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    fn run(&mut self, query: &Query) -> Result<Answer, String> {
+        if self.cold {
+            self.session.clear_cache();
+        }
+        let session = self.session.clone();
+        self.executor.block_on(async move {
+            let start = Instant::now();
+            let outcome = session.run(query.sql, &Cancel::new()).await.map_err(|error| error.to_string())?;
+            let batches: Vec<RecordBatch> =
+                outcome.stream.try_collect().await.map_err(|error| tandem_engine::Error::from(error).to_string())?;
+            let time = start.elapsed();
+            let mut notes = outcome.report.reasons();
+            match outcome.report.placement() {
+                Where::Cpu => notes.clear(),
+                place => notes.insert(0, format!("ran on {place}")),
+            }
+            Ok(Answer { time, rows: rows(&batches).map_err(|error| error.to_string())?, notes })
+        })
+    }
+}
+
+/// Writes values as text, as the peers do.
+fn rows(batches: &[RecordBatch]) -> Result<Rows, arrow::error::ArrowError> {
+    let options = FormatOptions::default();
+    let mut rows = Rows::new();
+    for batch in batches {
+        let columns: Vec<_> =
+            batch.columns().iter().map(|c| ArrayFormatter::try_new(c, &options)).collect::<Result<_, _>>()?;
+        for row in 0..batch.num_rows() {
+            let value = |at: usize| match batch.column(at).is_null(row) {
+                true => None,
+                false => Some(columns[at].value(row).to_string()),
+            };
+            rows.push((0..columns.len()).map(value).collect());
+        }
+    }
+    Ok(rows)
+}
+
+/// The hand-fused loops as a contender, for the queries that have one.
+pub struct Limit {
+    /// The data.
+    pub arrays: Arrays,
+    /// How many threads.
+    pub threads: usize,
+}
+
+impl Contender for Limit {
+    fn name(&self) -> &str {
+        "limit"
+    }
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+    fn has(&self, query: &Query) -> bool {
+        tandem_limit::QUERIES.contains(&query.name)
+    }
+
+    fn run(&mut self, query: &Query) -> Result<Answer, String> {
+        let (rows, time): (_, Duration) =
+            tandem_limit::run(query.name, &self.arrays, self.threads).ok_or("there is no loop for it")?;
+        let text = |cell: Cell| match cell {
+            Cell::Integer(value) => Some(value.to_string()),
+            Cell::Text(value) => Some(value),
+        };
+        let rows = rows.into_iter().map(|row| row.into_iter().map(text).collect()).collect();
+        Ok(Answer { time, rows, notes: Vec::new() })
+    }
+}

@@ -1,0 +1,180 @@
+//! The record of a run: what ran on what, every time, and the figures that follow from them.
+
+use serde_json::{Value, json};
+
+use super::{Origin, machine::Machine, measure::Outcome, suite::Query};
+
+/// Our name among the contenders.
+pub const OWN: &str = "tandem";
+/// The loops' name among the contenders.
+pub const LIMIT: &str = "limit";
+
+/// One run of the benchmark.
+pub struct Record {
+    /// The suite's name.
+    pub suite: &'static str,
+    /// The scale factor.
+    pub sf: f64,
+    /// Where the data was.
+    pub from: Origin,
+    /// Threads of each engine.
+    pub threads: usize,
+    /// Measured runs of each query.
+    pub repeat: u32,
+    /// Whether engines ran alone, one after the other.
+    pub isolated: bool,
+    /// The day, as yyyy-mm-dd.
+    pub date: String,
+    /// The machine.
+    pub machine: Machine,
+    /// Names and versions, ourselves first.
+    pub contenders: Vec<(String, String)>,
+    /// Engines that took no part, and why.
+    pub skipped: Vec<(String, String)>,
+    /// The queries.
+    pub queries: Vec<Query>,
+    /// What came out, by query, then contender.
+    pub outcomes: Vec<Vec<Outcome>>,
+}
+
+impl Record {
+    /// Returns the contenders that are other engines.
+    pub fn peers(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.contenders.len()).filter(|&at| {
+            let name = &self.contenders[at].0;
+            name != LIMIT && !name.starts_with(OWN)
+        })
+    }
+
+    /// Finds a contender by name.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.contenders.iter().position(|(known, _)| known == name)
+    }
+
+    /// Returns the best time of a query, in seconds.
+    pub fn best(&self, query: usize, contender: usize) -> Option<f64> {
+        self.outcomes[query].get(contender)?.best()
+    }
+
+    /// Returns how many times longer than ours the best time of a contender is.
+    pub fn ratio(&self, query: usize, contender: usize) -> Option<f64> {
+        Some(self.best(query, contender)? / self.best(query, self.find(OWN)?)?)
+    }
+
+    /// Returns how many times longer than ours the fastest peer's best time is.
+    pub fn lead(&self, query: usize) -> Option<f64> {
+        self.peers().filter_map(|peer| self.ratio(query, peer)).reduce(f64::min)
+    }
+
+    /// Returns how many times longer than the loop our best time is.
+    pub fn over_limit(&self, query: usize) -> Option<f64> {
+        Some(1.0 / self.ratio(query, self.find(LIMIT)?)?)
+    }
+
+    /// Returns the geometric mean of a figure over the queries that have it.
+    pub fn mean(&self, figure: impl Fn(usize) -> Option<f64>) -> Option<f64> {
+        let logarithms: Vec<f64> = (0..self.queries.len()).filter_map(figure).map(f64::ln).collect();
+        let mean = logarithms.iter().sum::<f64>() / logarithms.len() as f64;
+        (!logarithms.is_empty()).then(|| mean.exp())
+    }
+
+    /// Returns the sum of a contender's best times in seconds, if it has them all.
+    pub fn total(&self, contender: usize) -> Option<f64> {
+        (0..self.queries.len()).map(|query| self.best(query, contender)).sum()
+    }
+
+    /// Lists what went wrong, a sentence each: engines that took no part, queries that failed or differ.
+    pub fn failures(&self) -> Vec<String> {
+        let mut failures: Vec<String> =
+            self.skipped.iter().map(|(name, reason)| format!("{name} took no part: {reason}")).collect();
+        self.each(|query, contender, outcome| {
+            if let Some(error) = &outcome.error {
+                failures.push(format!("{contender} {query}: {error}"));
+            }
+        });
+        failures
+    }
+
+    /// Lists what contenders say of their runs, such as why we left a query to another engine.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        self.each(|query, contender, outcome| {
+            if !outcome.notes.is_empty() {
+                notes.push(format!("{contender} {query}: {}", outcome.notes.join("; ")));
+            }
+        });
+        notes
+    }
+
+    fn each(&self, mut see: impl FnMut(&str, &str, &Outcome)) {
+        for (query, outcomes) in self.queries.iter().zip(&self.outcomes) {
+            for ((contender, _), outcome) in self.contenders.iter().zip(outcomes) {
+                see(query.name, contender, outcome);
+            }
+        }
+    }
+
+    /// Returns the queries in which we failed or no peer agrees with us.
+    pub fn wrong(&self) -> Vec<&'static str> {
+        let own = self.find(OWN);
+        let wrong = |query: usize| {
+            let outcomes = &self.outcomes[query];
+            let ours = own.and_then(|own| outcomes[own].error.as_ref()).is_some();
+            let answered = |at: &usize| outcomes[*at].first.is_some();
+            let alone = self.peers().filter(answered).count() > 0
+                && self.peers().filter(answered).all(|peer| outcomes[peer].error.is_some());
+            ours || alone
+        };
+        (0..self.queries.len()).filter(|&query| wrong(query)).map(|query| self.queries[query].name).collect()
+    }
+
+    /// Writes everything measured as JSON.
+    pub fn json(&self) -> Value {
+        let queries: Vec<Value> = (0..self.queries.len())
+            .map(|query| {
+                let engines: serde_json::Map<String, Value> = self
+                    .contenders
+                    .iter()
+                    .zip(&self.outcomes[query])
+                    .filter(|(_, outcome)| !outcome.absent)
+                    .map(|((name, _), o)| {
+                        let value = json!({
+                            "best_s": o.best(), "first_s": o.first, "times_s": o.times, "error": o.error, "notes": o.notes,
+                        });
+                        (name.clone(), value)
+                    })
+                    .collect();
+                json!({
+                    "query": self.queries[query].name,
+                    "sql": self.queries[query].sql,
+                    "rows": self.outcomes[query].iter().find(|o| o.first.is_some()).map(|o| o.rows.len()),
+                    "engines": engines,
+                    "fastest_peer_over_tandem": self.lead(query),
+                    "tandem_over_limit": self.over_limit(query),
+                })
+            })
+            .collect();
+        let means: serde_json::Map<String, Value> = self
+            .peers()
+            .map(|peer| (self.contenders[peer].0.clone(), json!(self.mean(|query| self.ratio(query, peer)))))
+            .collect();
+        json!({
+            "suite": self.suite,
+            "sf": self.sf,
+            "from": format!("{:?}", self.from).to_lowercase(),
+            "threads": self.threads,
+            "repeat": self.repeat,
+            "interleaved": !self.isolated,
+            "date": self.date,
+            "machine": self.machine,
+            "versions": self.contenders.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+            "queries": queries,
+            "geometric_mean": {
+                "fastest_peer_over_tandem": self.mean(|query| self.lead(query)),
+                "tandem_over_limit": self.mean(|query| self.over_limit(query)),
+                "peer_over_tandem": means,
+            },
+            "failures": self.failures(),
+        })
+    }
+}
