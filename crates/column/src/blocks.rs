@@ -36,7 +36,7 @@ impl Column {
 
 /// Statistics of narrow codes: compared as they are, and only the result widened.
 fn code_blocks<T: Code>(codes: &[T], validity: Option<&Bitmap>, base: i64) -> Vec<BlockStatistics> {
-    blocks(codes, validity, |code| code, |code| base.wrapping_add(code.into() as i64))
+    blocks(codes, validity, |code| code, |code| base.wrapping_add(code.widen() as i64))
 }
 
 fn blocks<T: Copy, K: Copy + Ord>(

@@ -44,6 +44,8 @@ macro_rules! with_codes {
 pub trait Code: crate::Plain + Ord + Into<u64> {
     /// The largest value, also as a mask of the low bits.
     const MAX: u64;
+    /// Returns the same value in 64 bits.
+    fn widen(self) -> u64;
     /// Takes the low bits.
     fn truncate(value: u64) -> Self;
     /// Wraps a buffer of this width.
@@ -53,6 +55,8 @@ pub trait Code: crate::Plain + Ord + Into<u64> {
 macro_rules! code {
     ($($t:ident $variant:ident)*) => { $(impl Code for $t {
         const MAX: u64 = $t::MAX as u64;
+        #[inline(always)]
+        fn widen(self) -> u64 { self as u64 }
         #[inline(always)]
         fn truncate(value: u64) -> Self { value as $t }
         fn codes(values: Buffer<Self>) -> Codes { Codes::$variant(values) }
@@ -132,12 +136,12 @@ impl Codes {
     /// Returns code `i`.
     #[inline]
     pub fn get(&self, i: usize) -> u64 {
-        with_codes!(self, codes => codes[i].into())
+        with_codes!(self, codes => codes[i].widen())
     }
 
     /// Returns the largest code; 0 if there is none.
     pub fn max(&self) -> u64 {
-        with_codes!(self, codes => codes.iter().copied().max().map_or(0, Into::into))
+        with_codes!(self, codes => codes.iter().copied().max().map_or(0, Code::widen))
     }
 
     /// Returns the memory that is held, in bytes.
@@ -160,8 +164,7 @@ impl Codes {
             return Codes::zeroed(self.len());
         }
         with_codes!(self, codes => Codes::collect(width, codes.len(), codes.iter().map(|&code| {
-            let code: u64 = code.into();
-            map[code as usize].into()
+            map[code.widen() as usize].into()
         })))
     }
 
@@ -170,7 +173,7 @@ impl Codes {
         if width == self.width() {
             return self.clone();
         }
-        with_codes!(self, codes => Codes::collect(width, codes.len(), codes.iter().map(|&code| code.into())))
+        with_codes!(self, codes => Codes::collect(width, codes.len(), codes.iter().map(|&code| code.widen())))
     }
 
     /// Returns the codes with zeros where validity has none.

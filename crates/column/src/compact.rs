@@ -50,7 +50,7 @@ impl Column {
         }
         let shift = base.wrapping_sub(frame.base) as u64;
         let moved = with_codes!(codes, codes => {
-            let values = codes.iter().map(|&code| { let code: u64 = code.into(); code.wrapping_add(shift) });
+            let values = codes.iter().map(|&code| code.widen().wrapping_add(shift));
             Codes::collect(frame.width, codes.len(), values)
         });
         let data = Data::Int { base: frame.base, codes: moved.masked(self.validity.as_ref()) };
@@ -157,7 +157,7 @@ fn join_codes(width: usize, rows: usize, columns: &[Column]) -> Codes {
     fn fill<T: Code>(rows: usize, columns: &[Column]) -> Codes {
         let mut joined = AlignedVec::<T>::with_capacity(rows);
         for (_, codes) in columns.iter().filter_map(Column::codes) {
-            with_codes!(codes, codes => joined.extend(codes.iter().map(|&code| T::truncate(code.into()))));
+            with_codes!(codes, codes => joined.extend(codes.iter().map(|&code| T::truncate(code.widen()))));
         }
         T::codes(joined.into_buffer())
     }

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::sketch::{Sketch, mix};
 use crate::{
-    Bitmap, BitmapBuilder, Codes, Column, ColumnStatistics, Data, Field, Parallel, Part, Repr, float_order, with_codes,
+    Bitmap, BitmapBuilder, Code, Codes, Column, ColumnStatistics, Data, Field, Parallel, Part, Repr, float_order,
+    with_codes,
 };
 
 /// The widest span of values of which the exact set is kept: it fits 8 KiB.
@@ -149,8 +150,8 @@ fn count(pairs: impl Iterator<Item = Ordering>) -> (bool, bool, usize) {
 fn each_code(column: &Column, mut f: impl FnMut(u64)) {
     let Some((_, codes)) = column.codes() else { return };
     match &column.validity {
-        None => with_codes!(codes, codes => codes.iter().for_each(|&code| f(code.into()))),
-        Some(validity) => with_codes!(codes, codes => validity.ones().for_each(|i| f(codes[i].into()))),
+        None => with_codes!(codes, codes => codes.iter().for_each(|&code| f(code.widen()))),
+        Some(validity) => with_codes!(codes, codes => validity.ones().for_each(|i| f(codes[i].widen()))),
     }
 }
 
@@ -281,8 +282,8 @@ fn is_unique(columns: &[&Column], range: Option<(i64, i64)>, valid: usize, value
         };
         let Some((_, codes)) = column.codes() else { return false };
         match &column.validity {
-            None => with_codes!(codes, codes => codes.iter().all(|&code| fresh(code.into()))),
-            Some(validity) => with_codes!(codes, codes => validity.ones().all(|i| fresh(codes[i].into()))),
+            None => with_codes!(codes, codes => codes.iter().all(|&code| fresh(code.widen()))),
+            Some(validity) => with_codes!(codes, codes => validity.ones().all(|i| fresh(codes[i].widen()))),
         }
     })
 }

@@ -11,7 +11,7 @@ use arrow_array::*;
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer, i256};
 use arrow_schema::{DataType, TimeUnit as Unit};
 
-use crate::{Codes, Column, Data, Dictionary, Error, Plain, Repr, Result, Type, with_codes};
+use crate::{Code, Codes, Column, Data, Dictionary, Error, Plain, Repr, Result, Type, with_codes};
 
 /// Milliseconds of a day, for Arrow's Date64.
 const DAY_MILLISECONDS: i64 = 86_400_000;
@@ -129,7 +129,7 @@ impl Column {
         match &self.data {
             Data::Int { base, codes } => with_codes!(codes, codes => codes[range]
                 .iter()
-                .map(|&code| { let code: u64 = code.into(); convert(base.wrapping_add(code as i64)) })
+                .map(|&code| convert(base.wrapping_add(code.widen() as i64)))
                 .collect::<Vec<T>>()
                 .into()),
             _ => range.map(|i| convert(self.wide(i) as i64)).collect::<Vec<T>>().into(),
@@ -262,10 +262,7 @@ impl Column {
                 let rows = range.clone();
                 let views: Vec<u128> = if rows.len() > dictionary.len() {
                     let known: Vec<u128> = (0..dictionary.len()).map(view).collect();
-                    with_codes!(codes, codes => codes[range].iter().map(|&code| {
-                        let code: u64 = code.into();
-                        known[code as usize]
-                    }).collect())
+                    with_codes!(codes, codes => codes[range].iter().map(|&code| known[code.widen() as usize]).collect())
                 } else {
                     range.map(|i| view(codes.get(i) as usize)).collect()
                 };
