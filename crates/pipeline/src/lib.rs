@@ -11,17 +11,21 @@ pub mod interpret;
 mod ir;
 mod kind;
 mod names;
+pub mod parse;
 pub mod print;
+#[cfg(any(test, feature = "random"))]
+pub mod random;
 pub mod scalar;
 mod schema;
-pub mod verify;
 mod value;
+pub mod verify;
 mod walk;
 
 pub use expr::*;
 pub use function::*;
 pub use interpret::{evaluate, interpret};
 pub use ir::*;
+pub use parse::parse;
 pub use tandem_column::{Class, Error, Result, Type};
 pub use value::Value;
 pub use verify::verify;

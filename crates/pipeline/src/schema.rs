@@ -45,6 +45,8 @@ impl Pipeline {
         for (index, step) in self.steps.iter().enumerate().rev() {
             after.push(live.clone());
             let defined = self.defined_before(index);
+            // What the step itself defines does not exist before it.
+            live.iter_mut().skip(defined).for_each(|slot| *slot = false);
             step.visit_slots(defined, &mut |slot| mark(&mut live, slot));
         }
         after.reverse();
@@ -128,9 +130,11 @@ impl Pipeline {
             Phase::Partial => {
                 let types = aggregate.function.state(&kind, &aggregate.kind);
                 let names = aggregate.function.state_names();
+                // Counts are never null, nor are the three states of a variance.
+                let counted = aggregate.function.is_count() || names.len() == 3;
                 let column = |(kind, part): (Type, &&str)| Slot {
                     name: if part.is_empty() { name.clone() } else { format!("{name} {part}") },
-                    nullable: !kind.is_integer() || aggregate.function == AggregateFunction::Sum,
+                    nullable: !counted && *part != "count",
                     kind,
                 };
                 types.into_iter().zip(names).map(column).collect()
@@ -244,7 +248,7 @@ impl Aggregate {
     pub fn visit_slots(&self, phase: Phase, visit: &mut dyn FnMut(SlotId)) {
         if let Some(argument) = self.argument {
             let states = if phase == Phase::Final { self.function.state_names().len() } else { 1 };
-            (argument..argument + states).for_each(&mut *visit);
+            (argument..argument.saturating_add(states)).for_each(&mut *visit);
         }
         if let Some(filter) = self.filter {
             visit(filter);

@@ -142,3 +142,6 @@ fn source(pipeline: &Pipeline, inputs: &Inputs, outcomes: &[Outcome]) -> Result<
         None => Ok(rows),
     }
 }
+
+#[cfg(test)]
+mod tests;

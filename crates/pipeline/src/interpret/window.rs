@@ -45,9 +45,8 @@ fn one(
     at: usize,
 ) -> Result<Value> {
     let place = |at: usize| Ok(Value::Integer(at as i128 + 1));
-    let new_peers = |place: &usize| {
-        *place == 0 || compare_rows(&rows[members[*place - 1]], &rows[members[*place]], order).is_ne()
-    };
+    let new_peers =
+        |place: &usize| *place == 0 || compare_rows(&rows[members[*place - 1]], &rows[members[*place]], order).is_ne();
     match function {
         WindowFunction::RowNumber => place(at),
         WindowFunction::Rank => place((0..=at).rev().find(|place| new_peers(place)).unwrap_or(0)),

@@ -15,6 +15,7 @@ use std::{
 use tandem_column::{TimeUnit, Type};
 
 pub use expression::DisplayExpr;
+pub(crate) use expression::{level, natural_type};
 
 use crate::{
     Aggregate, Expr, JoinKind, Overflow, Phase, Pipeline, Probe, Query, Sink, Slot, SlotId, SortKey, Source, Step,
@@ -371,3 +372,6 @@ pub(crate) fn overflow_text(overflow: Overflow) -> &'static str {
         Overflow::Error => "",
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -39,6 +39,9 @@ pub fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
 
 /// Returns a field of a date; the fields of the time of day are 0.
 pub fn extract(field: DateField, days: i64) -> Option<i32> {
+    if matches!(field, DateField::Hour | DateField::Minute | DateField::Second) {
+        return Some(0);
+    }
     let (year, month, day) = civil_from_days(days);
     if !YEARS.contains(&year) {
         return None;
@@ -81,12 +84,12 @@ pub fn extract_timestamp(field: DateField, value: i64, unit: TimeUnit, zone: Opt
         Some(zone) => seconds + offset(seconds, zone)?,
         None => seconds,
     };
-    let date = extract(field, seconds.div_euclid(DAY))?;
     match field {
         DateField::Hour | DateField::Minute | DateField::Second => {
+            extract(DateField::Year, seconds.div_euclid(DAY))?;
             extract_time(field, seconds.rem_euclid(DAY), TimeUnit::Second)
         }
-        _ => Some(date),
+        _ => extract(field, seconds.div_euclid(DAY)),
     }
 }
 

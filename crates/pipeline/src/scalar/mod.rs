@@ -21,3 +21,6 @@ pub use arithmetic::{arithmetic, negate};
 pub use cast::cast;
 pub use compare::{compare, holds, order, order_nulls};
 pub use function::function;
+
+#[cfg(test)]
+mod tests;

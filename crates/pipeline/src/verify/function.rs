@@ -78,7 +78,9 @@ impl Body<'_> {
                 self.integer(to, "a bound")?;
                 self.block(body, depth + 1, true)
             }
-            Statement::Break | Statement::Continue if !in_loop => Err("a break or continue is outside loops".to_owned()),
+            Statement::Break | Statement::Continue if !in_loop => {
+                Err("a break or continue is outside loops".to_owned())
+            }
             Statement::Break | Statement::Continue => Ok(()),
             Statement::Return(value) => same(&self.checker.expr(value)?, self.returns, "the result"),
         }

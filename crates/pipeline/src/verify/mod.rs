@@ -15,8 +15,8 @@ use crate::{Expr, JoinKind, Pipeline, Probe, Query, Sink, Slot, Source, Step};
 
 pub(crate) use expression::Checker;
 
-/// How deeply expressions and statements may nest.
-pub const DEPTH_LIMIT: usize = 200;
+/// How deeply expressions and statements may nest: a thread's usual 2 MiB of stack hold as much even in a debug build.
+pub const DEPTH_LIMIT: usize = 128;
 
 /// What is wrong, without its place.
 pub(crate) type Check<T = ()> = std::result::Result<T, String>;
@@ -126,9 +126,10 @@ fn check_source(query: &Query, pipeline: &Pipeline, index: usize) -> Check {
                 if row.len() != slots.len() {
                     return Err(format!("row {number} has {} values for {} slots", row.len(), slots.len()));
                 }
-                let wrong = row.iter().zip(slots).find(|(value, slot)| {
-                    !value.fits(&slot.kind) || value.is_null() && !slot.nullable
-                });
+                let wrong = row
+                    .iter()
+                    .zip(slots)
+                    .find(|(value, slot)| !value.fits(&slot.kind) || value.is_null() && !slot.nullable);
                 if let Some((value, slot)) = wrong {
                     return Err(format!("row {number} has {value} for {} of type {}", slot.name, slot.kind));
                 }
@@ -173,9 +174,9 @@ fn check_probe(query: &Query, checker: &Checker<'_>, probe: &Probe, added: &[Slo
         return Err(format!("a {} join adds no payload", probe.kind.name()));
     }
     for (add, slot) in probe.adds.iter().zip(added) {
-        let given = payload.get(*add).ok_or_else(|| {
-            format!("payload {add} does not exist: pipeline {} has {}", probe.build, payload.len())
-        })?;
+        let given = payload
+            .get(*add)
+            .ok_or_else(|| format!("payload {add} does not exist: pipeline {} has {}", probe.build, payload.len()))?;
         same(&given.kind, &slot.kind, &format!("slot {}", slot.name))?;
     }
     if let Some(residual) = &probe.residual {
@@ -196,3 +197,6 @@ pub(crate) fn same(found: &Type, wanted: &Type, what: &str) -> Check {
         Err(format!("{what} must be of type {wanted}, not {found}"))
     }
 }
+
+#[cfg(test)]
+mod tests;

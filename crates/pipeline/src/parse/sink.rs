@@ -1,0 +1,125 @@
+//! Reads sinks.
+
+use tandem_column::Result;
+
+use super::{Parser, token::Token};
+use crate::{Aggregate, AggregateFunction, Frame, Overflow, Phase, Sink, Slot, SortKey, Window, WindowFunction};
+
+impl Parser {
+    /// Reads a sink.
+    pub(super) fn sink(&mut self, slots: &[Slot]) -> Result<Sink> {
+        if self.accept("build") {
+            self.expect("keys")?;
+            let keys = self.exprs(slots)?;
+            self.expect("payload")?;
+            Ok(Sink::Build { keys, payload: self.slots()? })
+        } else if self.accept("aggregate") {
+            let phase = if self.accept("partial") {
+                Phase::Partial
+            } else if self.accept("final") {
+                Phase::Final
+            } else {
+                Phase::Single
+            };
+            self.expect("by")?;
+            let keys = self.slots()?;
+            Ok(Sink::Aggregate { keys, aggregates: self.list(Parser::aggregate)?, phase })
+        } else if self.accept("sort") {
+            self.expect("by")?;
+            let keys = self.list(Parser::sort_key)?;
+            let (skip, fetch) = self.limit()?;
+            self.expect("output")?;
+            Ok(Sink::Sort { keys, skip, fetch, output: self.slots()? })
+        } else if self.accept("window") {
+            self.expect("by")?;
+            let partition = self.slots()?;
+            self.expect("order")?;
+            let order = self.list(Parser::sort_key)?;
+            self.expect("compute")?;
+            let functions = self.list(Parser::window)?;
+            self.expect("output")?;
+            Ok(Sink::Window { partition, order, functions, output: self.slots()? })
+        } else if self.accept("partition") {
+            self.expect("by")?;
+            let keys = self.exprs(slots)?;
+            self.expect("into")?;
+            let parts = self.number()?;
+            self.expect("output")?;
+            Ok(Sink::Partition { keys, parts, output: self.slots()? })
+        } else if self.accept("materialize") {
+            let (skip, fetch) = self.limit()?;
+            self.expect("output")?;
+            Ok(Sink::Materialize { skip, fetch, output: self.slots()? })
+        } else {
+            self.expected("a step or a sink")
+        }
+    }
+
+    /// Reads how many rows are skipped and fetched.
+    fn limit(&mut self) -> Result<(usize, Option<usize>)> {
+        let skip = if self.accept("skip") { self.number()? } else { 0 };
+        let fetch = if self.accept("fetch") { Some(self.number()?) } else { None };
+        Ok((skip, fetch))
+    }
+
+    /// Reads a sort key.
+    fn sort_key(&mut self) -> Result<SortKey> {
+        let slot = self.slot()?;
+        let descending = self.accept("desc");
+        let nulls_first = self.accept("nulls");
+        if nulls_first {
+            self.expect("first")?;
+        }
+        Ok(SortKey { slot, descending, nulls_first })
+    }
+
+    /// Reads an aggregate.
+    fn aggregate(&mut self) -> Result<Aggregate> {
+        let Some(function) = AggregateFunction::from_name(&self.word("an aggregate")?) else {
+            return self.expected("an aggregate before");
+        };
+        self.expect("(")?;
+        let distinct = self.accept("distinct");
+        let argument = if matches!(self.peek(), Token::Slot(_)) { Some(self.slot()?) } else { None };
+        let filter = if self.accept("where") { Some(self.slot()?) } else { None };
+        self.expect(")")?;
+        self.expect(":")?;
+        let kind = self.kind()?;
+        let overflow = self.overflow()?.unwrap_or(Overflow::Error);
+        Ok(Aggregate { function, argument, distinct, filter, kind, overflow })
+    }
+
+    /// Reads a window function and its type.
+    fn window(&mut self) -> Result<Window> {
+        let function = if self.accept("row_number") {
+            self.expect("( )")?;
+            WindowFunction::RowNumber
+        } else if self.accept("rank") {
+            self.expect("( )")?;
+            WindowFunction::Rank
+        } else if self.accept("dense_rank") {
+            self.expect("( )")?;
+            WindowFunction::DenseRank
+        } else if self.accept("lag") {
+            self.expect("(")?;
+            let slot = self.slot()?;
+            self.expect(",")?;
+            let offset = self.number()?;
+            self.expect(")")?;
+            WindowFunction::Lag { slot, offset }
+        } else {
+            let aggregate = self.aggregate()?;
+            self.expect("rows")?;
+            let start = self.bound()?;
+            self.expect("to")?;
+            WindowFunction::Aggregate { aggregate, frame: Frame { start, end: self.bound()? } }
+        };
+        self.expect("as")?;
+        Ok(Window { function, kind: self.kind()? })
+    }
+
+    /// Reads one end of a frame.
+    fn bound(&mut self) -> Result<Option<i64>> {
+        if self.accept("unbounded") { Ok(None) } else { self.number().map(Some) }
+    }
+}

@@ -1,0 +1,282 @@
+//! Random expressions of a wanted type.
+
+use rand::RngCore;
+use tandem_column::{TimeUnit, Type};
+
+use super::{below, chance, pick, table};
+use crate::{
+    Arithmetic, ArithmeticOperator, Comparison, DateField, Expr, Failure, Function, Overflow, Slot, SlotId, Value,
+    scalar::cast::castable,
+};
+
+/// Makes an expression of a type over some slots, nested at most `depth` deep, that cannot fail.
+pub fn expression(rng: &mut dyn RngCore, kind: &Type, slots: &[Slot], depth: usize) -> Expr {
+    Maker { rng, slots }.of(kind, depth)
+}
+
+/// What is needed to make expressions.
+struct Maker<'a> {
+    rng: &'a mut dyn RngCore,
+    slots: &'a [Slot],
+}
+
+/// The comparisons.
+const COMPARISONS: [Comparison; 6] = [
+    Comparison::Equal,
+    Comparison::NotEqual,
+    Comparison::Less,
+    Comparison::LessOrEqual,
+    Comparison::Greater,
+    Comparison::GreaterOrEqual,
+];
+
+/// The operators.
+const OPERATORS: [ArithmeticOperator; 5] = [
+    ArithmeticOperator::Add,
+    ArithmeticOperator::Subtract,
+    ArithmeticOperator::Multiply,
+    ArithmeticOperator::Divide,
+    ArithmeticOperator::Remainder,
+];
+
+impl Maker<'_> {
+    /// Makes an expression of a type.
+    fn of(&mut self, kind: &Type, depth: usize) -> Expr {
+        if depth == 0 || chance(self.rng, 4) {
+            return self.leaf(kind);
+        }
+        match below(self.rng, 10) {
+            0 => Expr::Case {
+                branches: (0..1 + below(self.rng, 2))
+                    .map(|_| (self.of(&Type::Boolean, depth - 1), self.of(kind, depth - 1)))
+                    .collect(),
+                otherwise: chance(self.rng, 2).then(|| Box::new(self.of(kind, depth - 1))),
+                kind: kind.clone(),
+            },
+            1 => {
+                let functions = [Function::Coalesce, Function::NullIf, Function::Greatest, Function::Least];
+                let function = *pick(self.rng, &functions);
+                self.call(function, &[kind.clone(), kind.clone()], kind, depth)
+            }
+            2 => self.cast(kind, depth),
+            _ => self.special(kind, depth),
+        }
+    }
+
+    /// Makes a slot, a literal or, rarely, a null.
+    fn leaf(&mut self, kind: &Type) -> Expr {
+        let slots: Vec<SlotId> = (0..self.slots.len()).filter(|slot| self.slots[*slot].kind == *kind).collect();
+        if !slots.is_empty() && !chance(self.rng, 5) {
+            return Expr::Slot(*pick(self.rng, &slots));
+        }
+        let value = if chance(self.rng, 12) { Value::Null } else { table::literal(self.rng, kind) };
+        Expr::Literal(value, kind.clone())
+    }
+
+    /// Makes a cast from another type.
+    fn cast(&mut self, kind: &Type, depth: usize) -> Expr {
+        let from = match self.slots.is_empty() {
+            true => Type::Int64,
+            false => pick(self.rng, self.slots).kind.clone(),
+        };
+        if !castable(&from, kind) {
+            return self.special(kind, depth);
+        }
+        Expr::Cast { input: Box::new(self.of(&from, depth - 1)), kind: kind.clone(), failure: Failure::Null }
+    }
+
+    /// Makes a call of arguments of these types.
+    fn call(&mut self, function: Function, types: &[Type], kind: &Type, depth: usize) -> Expr {
+        let arguments = types.iter().map(|kind| self.of(kind, depth - 1)).collect();
+        Expr::Function { function, arguments, kind: kind.clone() }
+    }
+
+    /// Makes arithmetic that wraps or gives null.
+    fn arithmetic(&mut self, operators: &[ArithmeticOperator], types: [&Type; 3], depth: usize) -> Expr {
+        let [left, right, kind] = types;
+        let wraps = kind.is_integer() && chance(self.rng, 2);
+        Expr::Arithmetic(Box::new(Arithmetic {
+            operator: *pick(self.rng, operators),
+            left: self.of(left, depth - 1),
+            right: self.of(right, depth - 1),
+            kind: kind.clone(),
+            overflow: if wraps { Overflow::Wrap } else { Overflow::Null },
+            zero: Failure::Null,
+        }))
+    }
+
+    /// Makes one of the operations that give the type.
+    fn special(&mut self, kind: &Type, depth: usize) -> Expr {
+        match kind {
+            Type::Boolean => self.condition(depth),
+            Type::String => self.text(depth),
+            Type::Float32 | Type::Float64 => match below(self.rng, 6) {
+                0 => Expr::Negate(Box::new(self.of(kind, depth - 1)), Overflow::Null),
+                1 => {
+                    let one = [
+                        Function::SquareRoot,
+                        Function::Exp,
+                        Function::Ln,
+                        Function::Log10,
+                        Function::Log2,
+                        Function::Sin,
+                        Function::Cos,
+                        Function::ArcTan,
+                        Function::Tan,
+                    ];
+                    let function = *pick(self.rng, &one);
+                    self.call(function, &[Type::Float64], &Type::Float64, depth).to(kind)
+                }
+                2 => {
+                    let same = [Function::Abs, Function::Sign, Function::Floor, Function::Ceil, Function::Round];
+                    let function = *pick(self.rng, &same);
+                    self.call(function, std::slice::from_ref(kind), kind, depth)
+                }
+                3 => {
+                    let two = Expr::Literal(Value::Float(2.0), Type::Float64);
+                    let base = self.of(&Type::Float64, depth - 1);
+                    let arguments = vec![base, two];
+                    Expr::Function { function: Function::Power, arguments, kind: Type::Float64 }.to(kind)
+                }
+                _ => self.arithmetic(&OPERATORS, [kind, kind, kind], depth),
+            },
+            Type::Decimal { .. } => self.decimal(kind, depth),
+            Type::Date | Type::Timestamp(..) => match below(self.rng, 3) {
+                0 => {
+                    let fields: Vec<DateField> = DateField::all().collect();
+                    let field = *pick(self.rng, &fields);
+                    self.call(Function::Truncate(field), std::slice::from_ref(kind), kind, depth)
+                }
+                1 => self.leaf(kind),
+                _ => {
+                    let operators = [ArithmeticOperator::Add, ArithmeticOperator::Subtract];
+                    self.arithmetic(&operators, [kind, &Type::Interval, kind], depth)
+                }
+            },
+            Type::Int32 if chance(self.rng, 3) => match below(self.rng, 4) {
+                0 => self.call(Function::CharLength, &[Type::String], kind, depth),
+                1 => self.call(Function::OctetLength, &[Type::String], kind, depth),
+                2 => self.call(Function::Position, &[Type::String, Type::String], kind, depth),
+                _ => {
+                    let fields: Vec<DateField> = DateField::all().collect();
+                    let field = *pick(self.rng, &fields);
+                    let timestamp = Type::Timestamp(TimeUnit::Microsecond, None);
+                    let from = pick(self.rng, &[Type::Date, timestamp]).clone();
+                    self.call(Function::Extract(field), &[from], kind, depth)
+                }
+            },
+            Type::Int64 if chance(self.rng, 8) => {
+                self.arithmetic(&[ArithmeticOperator::Subtract], [&Type::Date, &Type::Date, kind], depth)
+            }
+            kind if kind.is_integer() => match below(self.rng, 6) {
+                0 => Expr::Negate(Box::new(self.of(kind, depth - 1)), Overflow::Wrap),
+                1 => self.call(Function::Round, std::slice::from_ref(kind), kind, depth),
+                _ => self.arithmetic(&OPERATORS, [kind, kind, kind], depth),
+            },
+            _ => self.leaf(kind),
+        }
+    }
+
+    /// Makes a condition.
+    fn condition(&mut self, depth: usize) -> Expr {
+        let kind = match self.slots.is_empty() || chance(self.rng, 6) {
+            true => table::kind(self.rng),
+            false => pick(self.rng, self.slots).kind.clone(),
+        };
+        let inputs = |maker: &mut Self| (0..below(maker.rng, 4)).map(|_| maker.of(&Type::Boolean, depth - 1)).collect();
+        match below(self.rng, 12) {
+            0 => Expr::And(inputs(self)),
+            1 => Expr::Or(inputs(self)),
+            2 => Expr::Not(Box::new(self.of(&Type::Boolean, depth - 1))),
+            3 => Expr::IsNull(Box::new(self.of(&kind, depth - 1))),
+            4 => Expr::Distinct(Box::new(self.of(&kind, depth - 1)), Box::new(self.of(&kind, depth - 1))),
+            5 | 6 => {
+                let mut list: Vec<Value> = (0..below(self.rng, 5)).map(|_| table::literal(self.rng, &kind)).collect();
+                if chance(self.rng, 6) {
+                    list.push(Value::Null);
+                }
+                Expr::In { input: Box::new(self.of(&kind, depth - 1)), list }
+            }
+            7 => {
+                let patterns = ["%", "a%", "%b", "%a%", "_", "a_%", "\\%%", "%x%y%", "éclair", "", "%R#1_"];
+                Expr::Like {
+                    input: Box::new(self.of(&Type::String, depth - 1)),
+                    pattern: (*pick(self.rng, &patterns)).into(),
+                    escape: chance(self.rng, 5).then_some('#'),
+                    ignore_case: chance(self.rng, 3),
+                }
+            }
+            8 => {
+                let functions = [Function::StartsWith, Function::EndsWith, Function::Contains];
+                let function = *pick(self.rng, &functions);
+                self.call(function, &[Type::String, Type::String], &Type::Boolean, depth)
+            }
+            _ => {
+                let comparison = *pick(self.rng, &COMPARISONS);
+                Expr::Compare(comparison, Box::new(self.of(&kind, depth - 1)), Box::new(self.of(&kind, depth - 1)))
+            }
+        }
+    }
+
+    /// Makes text.
+    fn text(&mut self, depth: usize) -> Expr {
+        use Function::*;
+        let count =
+            |maker: &mut Self, low: i128| Expr::Literal(Value::Integer(low + below(maker.rng, 8) as i128), Type::Int64);
+        let function = *pick(
+            self.rng,
+            &[Upper, Lower, Trim, TrimStart, TrimEnd, Substring, Left, Right, Concat, Replace, Reverse],
+        );
+        let mut arguments = vec![self.of(&Type::String, depth - 1)];
+        match function {
+            Substring => {
+                arguments.push(count(self, -2));
+                if chance(self.rng, 2) {
+                    arguments.push(count(self, 0));
+                }
+            }
+            Left | Right => arguments.push(count(self, -4)),
+            Concat => arguments.extend((0..below(self.rng, 3)).map(|_| self.of(&Type::String, depth - 1))),
+            Replace => arguments.extend((0..2).map(|_| self.of(&Type::String, depth - 1))),
+            _ => {}
+        }
+        Expr::Function { function, arguments, kind: Type::String }
+    }
+
+    /// Makes a decimal.
+    fn decimal(&mut self, kind: &Type, depth: usize) -> Expr {
+        let Type::Decimal { precision, scale } = *kind else { return self.leaf(kind) };
+        match below(self.rng, 4) {
+            0 => {
+                // Rounding carries into one more digit, which the cast behind it may drop again.
+                let wider = Type::Decimal { precision: (precision + 1).min(38), scale };
+                if precision == 38 {
+                    return self.leaf(kind);
+                }
+                let function = *pick(self.rng, &[Function::Round, Function::Floor, Function::Ceil]);
+                let mut arguments = vec![self.of(kind, depth - 1)];
+                if function == Function::Round {
+                    arguments.push(Expr::Literal(Value::Integer(below(self.rng, 4) as i128 - 1), Type::Int64));
+                }
+                Expr::Function { function, arguments, kind: wider }.to(kind)
+            }
+            1 => Expr::Negate(Box::new(self.of(kind, depth - 1)), Overflow::Null),
+            2 => self.call(Function::Abs, std::slice::from_ref(kind), kind, depth),
+            _ => {
+                let other = *pick(self.rng, &[(9, 2), (18, 4), (38, 10)]);
+                let other = Type::Decimal { precision: other.0, scale: other.1 };
+                self.arithmetic(&OPERATORS, [kind, &other, kind], depth)
+            }
+        }
+    }
+}
+
+impl Expr {
+    /// Makes a cast to a type, unless the expression is of it.
+    fn to(self, kind: &Type) -> Expr {
+        if self.kind(&[]) == *kind {
+            return self;
+        }
+        Expr::Cast { input: Box::new(self), kind: kind.clone(), failure: Failure::Null }
+    }
+}
