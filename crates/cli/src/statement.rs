@@ -1,0 +1,219 @@
+//! Runs one statement: to the engine, through the chosen format, to the output, timed and cancellable.
+
+use std::{
+    io::{self, Write},
+    path::Path,
+    sync::Arc,
+    time::Instant,
+};
+
+use arrow::{datatypes::SchemaRef, record_batch::RecordBatch};
+use futures::StreamExt;
+use tandem_engine::{Mode, OnFallback, Report, Session, Where};
+use tandem_runtime::Cancel;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::{
+    arguments::{Arguments, EngineArguments},
+    failure::Failure,
+    format::{self, Format, Style},
+    interrupt::Interrupt,
+    output::Output,
+    progress::Bar,
+    terminal,
+};
+
+/// How many rows a terminal shows of a long result, unless told otherwise: about a screen.
+const TERMINAL_ROWS: usize = 40;
+
+/// A session with everything needed to show its results.
+pub struct Runner {
+    /// The session.
+    pub session: Session,
+    /// How results are written.
+    pub format: Format,
+    /// Whether the time of each statement is printed.
+    pub timer: bool,
+    /// How many rows of a table are shown: `None` is the default of the place, 0 all.
+    pub rows: Option<usize>,
+    tokio: Runtime,
+    interrupt: Interrupt,
+    output: Option<Output>,
+    results: usize,
+}
+
+impl Runner {
+    /// Makes a session as the command line describes it, with the tables of `--data`.
+    pub fn new(arguments: &Arguments) -> Result<Self, Failure> {
+        let tokio = runtime(&arguments.engine)?;
+        let interrupt = Interrupt::listen(&tokio);
+        let session = Session::new(arguments.engine.config())?;
+        let output = Output::open(arguments.output.as_deref(), interrupt.clone())?;
+        if arguments.format.is_binary() && !output.is_file() && terminal::stdout_is_terminal() {
+            return Err(Failure::Usage(format!(
+                "the format {} is not for a terminal; name a file with -o FILE",
+                arguments.format.name()
+            )));
+        }
+        let runner = Runner {
+            session,
+            format: arguments.format,
+            timer: arguments.timer,
+            rows: arguments.rows,
+            tokio,
+            interrupt,
+            output: Some(output),
+            results: 0,
+        };
+        for directory in &arguments.data {
+            runner.register(directory)?;
+        }
+        Ok(runner)
+    }
+
+    /// Makes a table of every file of a directory.
+    fn register(&self, directory: &Path) -> Result<(), Failure> {
+        let names = self.tokio.block_on(self.session.register_directory(directory))?;
+        if names.is_empty() {
+            note(&format!("there is no Parquet, CSV or Arrow file in {}", directory.display()));
+        }
+        Ok(())
+    }
+
+    /// Waits for a future of the session.
+    pub fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        self.tokio.block_on(future)
+    }
+
+    /// Tells whether results go to a file.
+    pub fn writes_file(&self) -> bool {
+        self.output.as_ref().is_some_and(Output::is_file)
+    }
+
+    /// Runs one statement and writes its result.
+    pub fn run(&mut self, sql: &str) -> Result<(), Failure> {
+        let cancel = Cancel::new();
+        let armed = self.interrupt.arm(&cancel);
+        let started = Instant::now();
+        let outcome = {
+            let bar = Bar::start();
+            let interrupted = self.interrupt.interrupted();
+            self.tokio.block_on(async {
+                tokio::select! {
+                    biased;
+                    () = interrupted => Err(Failure::Interrupted),
+                    outcome = self.execute(sql, &cancel, &bar) => outcome,
+                }
+            })
+        };
+        let elapsed = started.elapsed();
+        drop(armed);
+        let report = match outcome {
+            Ok((report, wrote)) => {
+                self.results += usize::from(wrote);
+                report
+            }
+            Err(_) if cancel.is_cancelled() => return Err(Failure::Interrupted),
+            Err(failure) => return Err(failure),
+        };
+        if let Some(report) = report {
+            self.report_fallback(&report);
+        }
+        if self.timer {
+            let _ = writeln!(io::stderr(), "time: {:.3} ms", elapsed.as_secs_f64() * 1e3);
+        }
+        Ok(())
+    }
+
+    /// Runs a statement to its end; tells whether it had a result.
+    async fn execute(&self, sql: &str, cancel: &Cancel, bar: &Bar) -> Result<(Option<Arc<Report>>, bool), Failure> {
+        let mut outcome = self.session.run(sql, cancel).await?;
+        bar.follow(&outcome.report.progress);
+        let has_result = !outcome.schema.fields().is_empty();
+        let mut writer = if has_result { Some(self.writer(&outcome.schema)?) } else { None };
+        while let Some(batch) = outcome.stream.next().await {
+            let batch = batch.map_err(tandem_engine::Error::from)?;
+            if let Some(writer) = &mut writer {
+                writer.write(&batch).map_err(|message| self.failure(message))?;
+            }
+        }
+        if let Some(writer) = writer {
+            writer.finish().map_err(|message| self.failure(message))?;
+        }
+        Ok((Some(outcome.report), has_result))
+    }
+
+    /// Writes a result that did not come from a statement.
+    pub fn show(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
+        let mut writer = self.writer(&batch.schema())?;
+        writer.write(batch).and_then(|()| writer.finish()).map_err(|message| self.failure(message))?;
+        self.results += 1;
+        Ok(())
+    }
+
+    /// Writes plain text to where results go.
+    pub fn print(&self, text: &str) -> Result<(), Failure> {
+        let mut sink = self.output().sink()?;
+        sink.write_all(text.as_bytes()).and_then(|()| sink.flush()).map_err(|e| self.failure(e.to_string()))
+    }
+
+    /// Gives the output file its name if the run was complete, else leaves nothing. The process ends after this.
+    pub fn finish(mut self, complete: bool) -> Result<(), Failure> {
+        let outcome = self.output.take().map_or(Ok(()), |output| output.finish(complete));
+        self.tokio.shutdown_background();
+        // The system takes the memory of resident tables back faster than we can free it.
+        std::mem::forget(self.session);
+        outcome
+    }
+
+    fn writer(&self, schema: &SchemaRef) -> Result<Box<dyn format::Writer>, Failure> {
+        if self.format.is_binary() && self.results > 0 {
+            return Err(Failure::Statement(format!(
+                "a file in the format {} holds one result; run one query at a time, or use COPY … TO for the others",
+                self.format.name()
+            )));
+        }
+        let screen = !self.writes_file() && terminal::stdout_is_terminal();
+        let style = Style {
+            color: screen && terminal::stdout_color(),
+            rows: self.rows.or(screen.then_some(TERMINAL_ROWS)).filter(|&rows| rows > 0),
+            width: if screen { terminal::width() } else { None },
+        };
+        format::writer(self.format, schema, self.output().sink()?, style).map_err(|message| self.failure(message))
+    }
+
+    fn output(&self) -> &Output {
+        self.output.as_ref().expect("the output is taken only by finish")
+    }
+
+    fn failure(&self, message: String) -> Failure {
+        self.output().failure(message)
+    }
+
+    /// Says which parts ran on the host engine and why, where that is wanted.
+    fn report_fallback(&self, report: &Report) {
+        let config = self.session.config();
+        if config.mode == Mode::Host || config.on_fallback != OnFallback::Warn || report.placement() == Where::Cpu {
+            return;
+        }
+        for reason in report.reasons() {
+            note(&reason);
+        }
+    }
+}
+
+/// Makes the runtime that drives plans: small, as the work itself is on Tandem's own pool or spread by DataFusion.
+pub fn runtime(engine: &EngineArguments) -> Result<Runtime, Failure> {
+    let threads = engine.config().threads;
+    Builder::new_multi_thread()
+        .worker_threads(threads)
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::Statement(format!("could not start {threads} threads: {e}; lower --threads")))
+}
+
+/// Says something that is not an error on standard error.
+pub fn note(text: &str) {
+    let (dim, plain) = if terminal::stderr_color() { ("\x1b[2m", "\x1b[0m") } else { ("", "") };
+    let _ = writeln!(io::stderr(), "{dim}note: {text}{plain}");
+}
