@@ -1,0 +1,121 @@
+//! Runs every `sql/*.slt` file under each configuration.
+//!
+//! The expected results are DataFusion's own (`Mode::Host`); `dev/rewrite-slt` rewrites them. `TANDEM_SLT=word` limits a
+//! run to files whose name contains the word.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use sqllogictest::{Runner, strict_column_validator};
+use tandem_engine::{Config, Error, Mode, OnFallback, Session};
+use tandem_tests::{Database, normalize, validate_rows};
+
+/// A configuration changes nothing about results.
+fn config(change: impl FnOnce(&mut Config)) -> Config {
+    let mut config = Config { mode: Mode::Cpu, on_fallback: OnFallback::Silent, ..Config::default() };
+    change(&mut config);
+    config
+}
+
+#[test]
+fn capture_off() {
+    if std::env::var_os("TANDEM_REWRITE_SLT").is_some() {
+        return rewrite();
+    }
+    run("host", &config(|c| c.mode = Mode::Host));
+}
+
+#[test]
+fn capture_on() {
+    run("cpu", &config(|_| ()));
+}
+
+#[test]
+fn automatic_mode() {
+    run("cpu", &config(|c| c.mode = Mode::Auto));
+}
+
+#[test]
+fn vectors_of_one_row() {
+    run("cpu", &config(|c| c.vector_rows = 1));
+}
+
+#[test]
+fn vectors_of_seven_rows() {
+    run("cpu", &config(|c| c.vector_rows = 7));
+}
+
+#[test]
+fn one_thread() {
+    run("cpu", &config(|c| c.threads = 1));
+}
+
+#[test]
+fn forced_hash_collisions() {
+    run("cpu", &config(|c| c.force_collisions = true));
+}
+
+/// Runs all files; a failing file does not keep the others from running.
+fn run(label: &str, config: &Config) {
+    if std::env::var_os("TANDEM_REWRITE_SLT").is_some() {
+        return;
+    }
+    let mut failures = Vec::new();
+    let files = files();
+    for file in &files {
+        let outcome = runtime().block_on(async { runner(label, config).run_file_async(file).await });
+        if let Err(error) = outcome {
+            failures.push(format!("{}", error.display(false)));
+        }
+    }
+    assert!(failures.is_empty(), "{} of {} files failed:\n\n{}", failures.len(), files.len(), failures.join("\n\n"));
+}
+
+/// Rewrites all files with what DataFusion alone answers.
+fn rewrite() {
+    let config = config(|c| c.mode = Mode::Host);
+    for file in files() {
+        println!("rewriting {}", file.display());
+        runtime()
+            .block_on(async {
+                let mut runner = runner("host", &config);
+                let outcome =
+                    runner.update_test_file(&file, " ", validate_rows, normalize, strict_column_validator).await;
+                outcome.map_err(|e| e.to_string())
+            })
+            .expect("the file can be rewritten");
+    }
+}
+
+fn runner(label: &str, config: &Config) -> Runner<Database, impl sqllogictest::MakeConnection<Conn = Database>> {
+    let config = config.clone();
+    let mut runner = Runner::new(move || {
+        let config = config.clone();
+        async move { Ok::<_, Error>(Database::new(Session::new(config)?)) }
+    });
+    runner.add_label(label);
+    runner.with_normalizer(normalize);
+    runner.with_validator(validate_rows);
+    runner.with_column_validator(strict_column_validator);
+    runner
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads can start")
+}
+
+fn files() -> Vec<PathBuf> {
+    let wanted = std::env::var("TANDEM_SLT").unwrap_or_default();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("sql");
+    let mut files: Vec<PathBuf> = fs::read_dir(&directory)
+        .expect("tests/sql exists")
+        .map(|entry| entry.expect("tests/sql is readable").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "slt"))
+        .filter(|path| path.to_string_lossy().contains(&wanted))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "no file in tests/sql matches '{wanted}'");
+    files
+}

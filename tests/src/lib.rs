@@ -1,0 +1,10 @@
+//! What the tests of the whole engine share: a session as a sqllogictest database, and values spelled for comparison.
+//!
+//! `slt.rs` runs `sql/*.slt` under several configurations, `corpus.rs` DataFusion's own files, `suites.rs` the benchmark
+//! queries, `dependencies.rs` checks the direction of dependencies between crates.
+
+mod database;
+mod spelling;
+
+pub use database::{ColumnKind, Database, validate_rows};
+pub use spelling::{normalize, spell_rows};

@@ -1,0 +1,86 @@
+//! The benchmark queries at scale factor 0.1: our pipelines against DataFusion alone, row by row.
+
+use std::{fs, path::Path, sync::Arc};
+
+use arrow::record_batch::RecordBatch;
+use futures::TryStreamExt;
+use tandem_engine::{Cancel, Config, Mode, OnFallback, Session, Table, Where};
+use tandem_generator::Options;
+use tandem_tests::spell_rows;
+
+/// Large enough for several blocks and workers, small enough for every test run.
+const SCALE: f64 = 0.1;
+
+#[test]
+fn ssb_equals_datafusion() {
+    let tables = tandem_generator::ssb_tables(&options(), &|_, _| ()).expect("the scale factor is in range");
+    let placed = compare("ssb", tables, 13);
+    assert!(placed.iter().all(|(_, place)| *place == Where::Cpu), "all of SSB runs on our pipelines: {placed:?}");
+}
+
+#[test]
+fn tpch_equals_datafusion() {
+    let tables = tandem_generator::tpch_tables(&options(), &|_, _| ()).expect("the scale factor is in range");
+    let placed = compare("tpch", tables, 22);
+    println!("TPC-H placement: {placed:?}");
+}
+
+fn options() -> Options {
+    Options { sf: SCALE, ..Options::default() }
+}
+
+/// Runs every query of a suite both ways; returns where each ran with capture on.
+fn compare(suite: &str, tables: Vec<(String, Table)>, queries: usize) -> Vec<(String, Where)> {
+    let open = |mode| {
+        let config = Config { mode, on_fallback: OnFallback::Silent, ..Config::default() };
+        Session::new(config).expect("a session can be made")
+    };
+    let (auto, host) = (open(Mode::Auto), open(Mode::Host));
+    for (name, table) in tables {
+        let table = Arc::new(table);
+        auto.register_table(&name, Arc::clone(&table)).expect("the name is free");
+        host.register_table(&name, table).expect("the name is free");
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.expect("threads can start");
+    let (mut placed, mut different) = (Vec::new(), Vec::new());
+    let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bench/suites").join(suite);
+    let mut files: Vec<_> =
+        fs::read_dir(suite).expect("the suite is there").map(|e| e.expect("readable").path()).collect();
+    files.sort();
+    for file in files.iter().filter(|f| f.extension().is_some_and(|e| e == "sql")) {
+        let name = file.file_stem().expect("it has a name").to_string_lossy().into_owned();
+        let sql = fs::read_to_string(file).expect("queries are text");
+        let sql = sql.trim().trim_end_matches(';');
+        let ours = runtime.block_on(rows(&auto, sql)).unwrap_or_else(|e| panic!("query {name} failed: {e}"));
+        let theirs =
+            runtime.block_on(rows(&host, sql)).unwrap_or_else(|e| panic!("query {name} failed on the host: {e}"));
+        if ours.0 != theirs.0 {
+            different.push(format!(
+                "query {name}: {} rows, {} expected\n  {:?}\n  {:?}",
+                ours.0.len(),
+                theirs.0.len(),
+                ours.0.first(),
+                theirs.0.first()
+            ));
+        }
+        placed.push((name, ours.1));
+    }
+    assert_eq!(placed.len(), queries);
+    assert!(different.is_empty(), "{} of {queries} queries differ:\n{}", different.len(), different.join("\n"));
+    placed
+}
+
+/// Returns the rows in an order of their own, floats rounded to what summation order leaves alone, and where it ran.
+async fn rows(session: &Session, sql: &str) -> Result<(Vec<Vec<String>>, Where), String> {
+    let outcome = session.run(sql, &Cancel::new()).await.map_err(|e| e.to_string())?;
+    let batches: Vec<RecordBatch> = outcome.stream.try_collect().await.map_err(|e| e.to_string())?;
+    let mut rows = spell_rows(&batches).map_err(|e| e.to_string())?;
+    for cell in rows.iter_mut().flatten() {
+        if let (true, Ok(value)) = (cell.contains('.'), cell.parse::<f64>()) {
+            *cell = format!("{value:.6e}");
+        }
+    }
+    rows.sort();
+    Ok((rows, outcome.report.placement()))
+}
