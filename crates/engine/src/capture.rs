@@ -8,7 +8,7 @@
 use std::{cmp::Ordering, fmt, hash, sync::Arc};
 
 use datafusion::{
-    common::{DFSchemaRef, Result, TableReference, tree_node::{Transformed, TreeNodeRecursion}},
+    common::{DFSchemaRef, Result, TableReference, tree_node::{Transformed, TreeNode, TreeNodeRecursion}},
     logical_expr::{Expr, Extension, LogicalPlan, TableSource, UserDefinedLogicalNodeCore},
 };
 use tandem_column::{ColumnStatistics, Data, Dictionary, Field, Table};

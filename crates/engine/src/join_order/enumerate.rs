@@ -134,18 +134,25 @@ fn leaf(graph: &Graph, relation: usize) -> Plan {
     Plan { tree: Tree::Leaf(relation), mask: 1 << relation, rows: graph.rows[relation], cost: 0.0 }
 }
 
-/// Joins two plans, the larger one probing.
+/// Joins two plans, the side that costs less being built.
 fn join(graph: &Graph, a: &Plan, b: &Plan) -> Plan {
     let mask = a.mask | b.mask;
     join_to(a, b, mask, graph.cardinality(mask))
 }
 
 fn join_to(a: &Plan, b: &Plan, mask: u64, rows: f64) -> Plan {
-    let (probe, build) = if a.rows >= b.rows { (a, b) } else { (b, a) };
-    let lookup = 1.0 + (1.0 + build.rows / CACHED_ROWS).log2() / 4.0;
-    let cost = a.cost + b.cost + probe.rows * lookup + build.rows * BUILD_WEIGHT + rows;
+    let (cost_ab, cost_ba) = (lookup_cost(a, b), lookup_cost(b, a));
+    let (probe, build, cost) = if cost_ab <= cost_ba { (a, b, cost_ab) } else { (b, a, cost_ba) };
     let tree = Tree::Join { probe: Box::new(probe.tree.clone()), build: Box::new(build.tree.clone()) };
-    Plan { tree, mask, rows, cost }
+    Plan { tree, mask, rows, cost: a.cost + b.cost + cost + rows }
+}
+
+/// Returns what building one plan and looking the other's rows up in it costs, in rows looked up in a small build.
+fn lookup_cost(probe: &Plan, build: &Plan) -> f64 {
+    let miss = (1.0 + build.rows / CACHED_ROWS).log2() / 8.0;
+    // A build of joined relations carries the columns of each of them.
+    let width = f64::from(build.mask.count_ones());
+    probe.rows * (1.0 + miss) + build.rows * BUILD_WEIGHT * width
 }
 
 /// Returns the sets of relations that equalities connect.

@@ -78,10 +78,23 @@ impl Estimator<'_, '_> {
         share.clamp(0.0, 1.0)
     }
 
-    /// Orders conditions: what may fail last, as written; before it what drops most rows for its cost first.
-    pub(crate) fn filter_order<'e>(&self, predicates: &'e [Expr]) -> Vec<&'e Expr> {
+    /// Orders conditions: what may fail last, as written; before it what drops most rows for its cost first. The bounds
+    /// of one column are one condition.
+    pub(crate) fn filter_order(&self, predicates: &[Expr]) -> Vec<Expr> {
+        let (last, mut first): (Vec<Expr>, Vec<Expr>) = predicates.iter().cloned().partition(may_fail);
+        let mut bounded: BTreeMap<ColumnId, Vec<Expr>> = BTreeMap::new();
+        first.retain(|predicate| match self.interval(predicate) {
+            Some((column, _)) => {
+                bounded.entry(column).or_default().push(predicate.clone());
+                false
+            }
+            None => true,
+        });
+        first.extend(bounded.into_values().map(|mut bounds| match bounds.len() {
+            1 => bounds.remove(0),
+            _ => Expr::And(bounds),
+        }));
         let rank = |expr: &Expr| (1.0 - self.selectivity(expr)) / self.cost(expr);
-        let (last, mut first): (Vec<&Expr>, Vec<&Expr>) = predicates.iter().partition(|expr| may_fail(expr));
         first.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
         first.extend(last);
         first
@@ -96,7 +109,7 @@ impl Estimator<'_, '_> {
                     let text = self.context.kind(*column).is_ok_and(|kind| kind == Type::String);
                     if text && self.context.dictionary(*column).is_none() { 8.0 } else { 0.0 }
                 }
-                Expr::Literal(..) | Expr::Compare(..) | Expr::In { .. } | Expr::Like { .. } => 0.0,
+                Expr::Literal(..) | Expr::Compare(..) | Expr::In { .. } | Expr::Like { .. } | Expr::And(_) => 0.0,
                 Expr::Function { .. } => 4.0,
                 _ => 1.0,
             }

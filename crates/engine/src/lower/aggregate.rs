@@ -3,8 +3,9 @@
 //! Arguments and filters become columns of the input. The host truncates an average of decimals where the IR rounds, so
 //! that one is a sum, a count and a division above them.
 
+use arrow::datatypes::DataType;
 use datafusion::logical_expr::{
-    Aggregate as PlanAggregate, Expr,
+    Aggregate as PlanAggregate, Expr, ExprSchemable,
     expr::{AggregateFunction as Call, NullTreatment},
 };
 use tandem_column::Type;
@@ -103,6 +104,7 @@ impl Context<'_> {
             rows.filter = filter;
             return Ok(self.push(around, rows));
         }
+        let argument = if function == "sum" { narrow(scope, argument) } else { argument };
         let argument = self.place(scope, argument, &mut around.before)?;
         let from = self.kind(argument)?;
         if matches!(from, Type::Interval | Type::Null) {
@@ -206,6 +208,18 @@ impl Context<'_> {
         let output = self.column(name, kind, true);
         around.after.push((output, expr));
         Ok(output)
+    }
+}
+
+/// Looks through the host's widening of an integer to the type of its sum: sums are exact from any integer type.
+fn narrow<'e>(scope: &Scope<'_>, argument: &'e Expr) -> &'e Expr {
+    match unalias(argument) {
+        Expr::Cast(cast) if *cast.field.data_type() == DataType::Int64 => match cast.expr.get_type(scope.schema) {
+            Ok(DataType::Int8 | DataType::Int16 | DataType::Int32) => &cast.expr,
+            Ok(DataType::UInt8 | DataType::UInt16 | DataType::UInt32) => &cast.expr,
+            _ => argument,
+        },
+        _ => argument,
     }
 }
 

@@ -243,7 +243,7 @@ impl Emitter<'_, '_> {
     /// Adds a filter step for each condition: what may fail last, the rest by how much it drops for its cost.
     fn filter(&mut self, open: &mut Open, predicates: &[Expr]) -> Result<(), String> {
         for predicate in self.estimator.filter_order(predicates) {
-            open.steps.push(Step::Filter(open.lower(predicate)?));
+            open.steps.push(Step::Filter(open.lower(&predicate)?));
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::LogicalPlan;
 
-pub(crate) use context::{ColumnInfo, Context, ScanInfo};
+pub(crate) use context::Context;
 pub(crate) use visit::{may_fail, substitute, visit};
 
 use crate::{

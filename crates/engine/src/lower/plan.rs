@@ -74,7 +74,7 @@ impl Context<'_> {
     }
 
     /// Lowers a child; if that cannot be done, the host runs it and its rows are an input.
-    fn child(&mut self, plan: &LogicalPlan) -> Result<Relation, String> {
+    pub(crate) fn child(&mut self, plan: &LogicalPlan) -> Result<Relation, String> {
         let mark = self.mark();
         match self.plan(plan) {
             Ok(relation) => Ok(relation),

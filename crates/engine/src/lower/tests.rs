@@ -112,7 +112,7 @@ async fn expressions_are_taken() {
 #[tokio::test]
 async fn expressions_that_differ_are_left() {
     let tables = tables();
-    for expr in ["sqrt(x)", "s ~ 'a'", "substr(s, -1)", "trim('x' from s)", "i & j", "date_part('epoch', d)", "md5(s)"] {
+    for expr in ["sqrt(x)", "s ~ '^a.*b$'", "substr(s, -1)", "trim('x' from s)", "i & j", "date_part('epoch', d)", "md5(s)"] {
         let (_, reasons) = tables.capture(&format!("select {expr} as e from t")).await;
         assert_eq!(reasons.len(), 1, "{expr}: {reasons:?}");
     }
@@ -176,7 +176,6 @@ async fn joins_of_every_kind_are_taken() {
         "select i from t intersect select j from t",
         "select i from t except select j from t",
         "select distinct s, r from t",
-        "select i from t where b and false",
         "select column1 from (values (1), (2)) join t on column1 = i",
     ] {
         lowered(sql).await;
