@@ -10,12 +10,10 @@ use tandem_column::{AlignedVec, Bitmap, BitmapBuilder, Buffer, Code, Codes, Colu
 
 use crate::{BytesVector, Error, Values, Vector, kernel::Set};
 
-/// A dense array may have this many places per key, or [`DENSE_FREE`] in all: beyond, hashing takes less memory.
-const DENSE_PER_KEY: usize = 4;
-/// With no payload a place costs one bit, so many more may stay empty.
-const DENSE_BITS_PER_KEY: usize = 64;
-/// Dense arrays up to this many places are always taken: they fit a core's cache.
-const DENSE_FREE: usize = 1 << 17;
+/// A dense array may take this many bytes per key: about what a hash directory and its keys take, with room for the gain.
+const DENSE_BYTES_PER_KEY: usize = 32;
+/// Dense arrays up to this size are always taken: lookups that find nothing only touch one bit a place of it.
+const DENSE_BYTES: usize = 8 << 20;
 
 /// What probes will ask of a build.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,8 +41,10 @@ pub struct Build {
     pub(crate) lookup: Lookup,
     /// Some key was null.
     pub(crate) null_key: bool,
-    /// Entries that hold a row: all for hashed lookups, some places of a dense array.
+    /// Entries there are: one a row, or one for each place of a dense array.
     pub(crate) entries: usize,
+    /// Every key has at most one entry.
+    unique: bool,
 }
 
 #[derive(Debug)]
@@ -94,27 +94,28 @@ impl Build {
         let (lookup, order) = if keys.is_empty() {
             (Lookup::All, (0..rows as u32).collect())
         } else {
-            lay_out(rows, &keys, payload.is_empty(), null_key, used)?
+            lay_out(rows, &keys, payload.is_empty() && used.existence, null_key, used)?
         };
         let entries = order.len();
         let mut columns = Vec::with_capacity(payload.len());
         let mut ranges = Vec::with_capacity(payload.len());
         for (vector, kind) in payload.iter().zip(kinds) {
-            let (column, range) = arrange(vector, kind, &order, rows);
+            let (column, range) = arrange(vector, kind, &order);
             columns.push(column);
             ranges.push(range);
         }
-        Ok(Build { rows, payload: columns, ranges, lookup, null_key, entries })
+        let unique = match &lookup {
+            Lookup::All => rows <= 1,
+            Lookup::Unique(_) => true,
+            Lookup::Dense { .. } => false,
+            Lookup::Hash(directory) => directory.is_unique(),
+        };
+        Ok(Build { rows, payload: columns, ranges, lookup, null_key, entries, unique })
     }
 
     /// Tells whether every key has at most one entry.
     pub(crate) fn is_unique(&self) -> bool {
-        match &self.lookup {
-            Lookup::All => self.rows <= 1,
-            Lookup::Unique(_) => true,
-            Lookup::Dense { .. } => false,
-            Lookup::Hash(directory) => directory.is_unique(),
-        }
+        self.unique
     }
 
     /// Tells whether an entry holds a row.
@@ -207,7 +208,7 @@ fn is_int(vector: &Vector) -> bool {
 }
 
 /// Chooses how keys lead to entries; returns it with the row of each entry (`u32::MAX`: none).
-fn lay_out(rows: usize, keys: &[Vector], bare: bool, null_key: bool, used: Use) -> Result<(Lookup, Vec<u32>)> {
+fn lay_out(rows: usize, keys: &[Vector], existence: bool, null_key: bool, used: Use) -> Result<(Lookup, Vec<u32>)> {
     let keyed: Vec<u32> = if null_key && !used.null_equals_null {
         let valid = |row: &u32| keys.iter().all(|k| k.is_valid(*row as usize));
         (0..rows as u32).filter(valid).collect()
@@ -220,9 +221,10 @@ fn lay_out(rows: usize, keys: &[Vector], bare: bool, null_key: bool, used: Use) 
         let min = keyed.iter().map(of).min().unwrap_or(0);
         let max = keyed.iter().map(of).max().unwrap_or(-1);
         let domain = (i128::from(max) - i128::from(min) + 1) as u128;
-        let per_key = if bare && used.existence { DENSE_BITS_PER_KEY } else { DENSE_PER_KEY };
-        if domain <= (keyed.len() * per_key).max(DENSE_FREE) as u128 {
-            return Ok(lay_out_dense(&keyed, &values, min, domain as usize, bare && used.existence));
+        // A place is a bit, and unless only existence matters about four bytes of order and payload.
+        let bytes = domain.saturating_mul(if existence { 1 } else { 33 }) / 8;
+        if bytes <= (keyed.len() * DENSE_BYTES_PER_KEY).max(DENSE_BYTES) as u128 {
+            return Ok(lay_out_dense(&keyed, &values, min, domain as usize, existence));
         }
     }
     Directory::new(keys, keyed, rows, used)
@@ -480,14 +482,12 @@ fn pack_vector(packing: &[Packed], keys: &[Rc<Vector>], rows: usize) -> Vec<Opti
 }
 
 /// Makes a compact column of a vector's values in entry order, with their range.
-fn arrange(vector: &Vector, kind: &Type, order: &[u32], rows: usize) -> (Column, Option<(i64, i64)>) {
-    let holes = order.contains(&u32::MAX);
+fn arrange(vector: &Vector, kind: &Type, order: &[u32]) -> (Column, Option<(i64, i64)>) {
     let validity = vector.valid.as_ref().map(|valid| {
         let mut bits = BitmapBuilder::with_capacity(order.len());
         order.iter().for_each(|row| bits.push(*row == u32::MAX || valid[*row as usize] != 0));
         bits.finish()
     });
-    let _ = rows;
     match &vector.values {
         Values::Int(values) => {
             let range = range_of(values.iter().copied(), vector);
@@ -524,7 +524,7 @@ fn arrange(vector: &Vector, kind: &Type, order: &[u32], rows: usize) -> (Column,
             let mut bytes = AlignedVec::<u8>::new();
             offsets.push(0);
             for row in order {
-                if !(holes && *row == u32::MAX) {
+                if *row != u32::MAX {
                     bytes.extend_from_slice(values.get(*row as usize));
                 }
                 offsets.push(bytes.len() as u64);

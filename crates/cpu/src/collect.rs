@@ -111,7 +111,8 @@ fn byte_len(vector: &Vector) -> usize {
 }
 
 /// Makes a column of a vector's values, without block statistics.
-pub(crate) fn to_column(vector: &Vector, kind: &Type) -> Column {
+pub(crate) fn to_column(vector: &mut Vector, kind: &Type) -> Column {
+    vector.clear_nulls();
     let valid = validity(vector.valid.as_ref());
     match &vector.values {
         Values::Boolean(values) => {
@@ -161,8 +162,8 @@ pub(crate) fn to_table(schema: Arc<[Field]>, chunks: Vec<Chunk>) -> Table {
             joined.iter_mut().for_each(|chunk| chunk.vectors[column].decode());
         }
     }
-    let parts = joined.into_iter().map(|chunk| {
-        let columns = chunk.vectors.iter().zip(schema.iter());
+    let parts = joined.into_iter().map(|mut chunk| {
+        let columns = chunk.vectors.iter_mut().zip(schema.iter());
         let columns = columns.map(|(vector, field)| Arc::new(to_column(vector, &field.kind))).collect();
         Arc::new(Part { rows: chunk.rows, columns })
     });

@@ -186,6 +186,10 @@ impl Slots for Frame<'_> {
         &self.layout.slots[slot].kind
     }
 
+    fn named(&self) -> &[Slot] {
+        &self.layout.slots
+    }
+
     fn vector(&self, slot: SlotId) -> Result<Rc<Vector>> {
         if let Some(vector) = &self.vectors.borrow()[slot] {
             return Ok(vector.clone());

@@ -116,7 +116,7 @@ pub(crate) struct Direct {
 
 pub(crate) enum Operation {
     Select(Selection),
-    Let { step: usize, first: SlotId, exprs: Vec<Expr> },
+    Let { counter: usize, first: SlotId, exprs: Vec<Expr> },
     Probe(Box<ProbeStep>),
 }
 
@@ -165,7 +165,7 @@ impl Job {
         for (index, step) in pipeline.steps.iter().enumerate() {
             match step {
                 Step::Filter(expr) => planner.filter(index, expr),
-                Step::Let(exprs) => planner.add(index, columns, exprs),
+                Step::Let(exprs) => planner.add(columns, exprs),
                 Step::Probe(probe) => {
                     let build = builds(probe.build).ok_or_else(|| Error::internal("a probe's build is missing"))?;
                     planner.probe(index, columns, probe, build);
@@ -261,12 +261,12 @@ impl Job {
                         None => return Ok(()),
                     }
                 }
-                Operation::Let { step, first, exprs } => {
+                Operation::Let { counter, first, exprs } => {
                     let began = Instant::now();
                     let values = exprs.iter().map(|expr| evaluate::evaluate(expr, &frame, &self.functions));
                     let values = values.collect::<Result<Vec<_>>>()?;
                     values.into_iter().enumerate().for_each(|(i, vector)| frame.store(first + i, vector));
-                    let counter = &mut worker.counters[*step];
+                    let counter = &mut worker.counters[*counter];
                     counter.rows_in += frame.count() as u64;
                     counter.rows_out += frame.count() as u64;
                     counter.time += began.elapsed();

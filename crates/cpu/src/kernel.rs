@@ -43,7 +43,6 @@ macro_rules! with_codes {
         }
     };
 }
-pub(crate) use with_codes;
 
 /// Rows of a part: a run, or a list of numbers.
 #[derive(Clone, Copy, Debug)]
@@ -90,16 +89,6 @@ simd! {
             total += sum as usize;
         }
         total
-    }
-    /// Keeps the listed rows whose code is within `low ..= low + span`; returns how many.
-    fn refine_range<T: Code>(codes: &[T], rows: &mut [u32], low: T, span: T) -> usize {
-        let mut kept = 0;
-        for j in 0..rows.len() {
-            let row = rows[j];
-            rows[kept] = row;
-            kept += (codes[row as usize].minus(low) <= span) as usize;
-        }
-        kept
     }
 }
 
@@ -234,15 +223,6 @@ pub(crate) fn mask_between(base: i64, codes: &Codes, start: usize, mask: &mut [u
         Some((low, span)) => mask_range(&c[start..start + mask.len()], low, span, mask),
         None => mask.fill(0),
     });
-}
-
-/// Keeps the listed rows with `low ≤ value ≤ high`.
-pub(crate) fn refine_between(base: i64, codes: &Codes, rows: &mut Vec<u32>, low: i64, high: i64) {
-    let kept = with_codes!(codes, c => match code_range(c, base, low, high) {
-        Some((low, span)) => refine_range(c, rows, low, span),
-        None => 0,
-    });
-    rows.truncate(kept);
 }
 
 /// Translates a range of values to a first code and a span; `None` if no code can be within.

@@ -128,14 +128,12 @@ impl<'q> Planner<'q> {
         }
     }
 
-    /// Puts a filter where it runs: encoded ones at the very front, unless build rows may still come.
+    /// Puts a filter where it runs: encoded ones at the very front, unless build rows without a source row come later
+    /// and must pass it too.
     fn select(&mut self, placed: Placed) {
         let encoded = !matches!(placed.filter, Filter::General(_));
         if !self.outer && (encoded || self.operations.is_empty()) {
             return self.first.push(placed);
-        }
-        if self.outer && encoded {
-            // Build rows without a source row reach this filter too: the generic path reads null there.
         }
         match self.operations.last_mut() {
             Some(Operation::Select(selection)) => selection.push(placed),
@@ -148,7 +146,7 @@ impl<'q> Planner<'q> {
     }
 
     /// Plans a step that adds slots.
-    pub(crate) fn add(&mut self, step: usize, first: SlotId, exprs: &[Expr]) {
+    pub(crate) fn add(&mut self, first: SlotId, exprs: &[Expr]) {
         let exprs: Vec<Expr> = exprs.iter().map(|expr| range::drop_checks(expr, &self.domains)).collect();
         for (i, expr) in exprs.iter().enumerate() {
             let narrow = |(low, high): (i128, i128)| Some((i64::try_from(low).ok()?, i64::try_from(high).ok()?));
@@ -172,8 +170,7 @@ impl<'q> Planner<'q> {
         }
         let text: Vec<String> = exprs.iter().map(|expr| self.describe(expr)).collect();
         let counter = self.label(format!("let {}", text.join(", ")));
-        self.operations.push(Operation::Let { step: counter, first, exprs });
-        let _ = step;
+        self.operations.push(Operation::Let { counter, first, exprs });
     }
 
     /// Returns the slots with what is known of their nulls.

@@ -50,10 +50,6 @@ impl Selection {
         self.filters.push(placed);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.filters.is_empty()
-    }
-
     pub(crate) fn state(&self) -> SelectionState {
         let sets = self.filters.iter().enumerate().filter(|(_, p)| matches!(p.filter, Filter::Member { .. }));
         SelectionState {

@@ -69,6 +69,7 @@ impl Accumulator {
         let counted = match aggregate.function {
             F::CountRows | F::Count | F::Average => true,
             F::VarianceSample | F::VariancePopulation | F::DeviationSample | F::DeviationPopulation | F::First => false,
+            F::Min | F::Max if argument.repr() == Repr::Bytes => true,
             _ => !total,
         };
         let state = if aggregate.distinct && !matches!(aggregate.function, F::Min | F::Max) {

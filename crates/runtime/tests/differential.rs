@@ -1,0 +1,73 @@
+//! Random queries give the same rows on the pool's workers as in the reference interpreter, under every setting that
+//! changes how they run. The seed of a failure is printed; `TANDEM_SEED=n` runs it again.
+
+use std::sync::Arc;
+
+use tandem_pipeline::{Query, Sink, interpret::{interpret, rows}, random, verify};
+use tandem_runtime::{Class, Inputs, Options, Runtime};
+
+/// How often a query is made; each one runs under every configuration.
+const QUERIES: u64 = 400;
+
+fn configurations() -> Vec<(&'static str, usize, Options)> {
+    let with = |vector_rows, force_collisions| Options { vector_rows, force_collisions, ..Options::default() };
+    vec![
+        ("usual", 2, with(4096, false)),
+        ("vectors of one row", 1, with(1, false)),
+        ("vectors of seven rows", 2, with(7, false)),
+        ("one thread", 1, with(4096, false)),
+        ("colliding hashes", 2, with(64, true)),
+    ]
+}
+
+/// The rows that come out of a plain limit, or of ties at the end of a top-k, are not determined.
+fn is_determined(query: &Query) -> bool {
+    query.pipelines.iter().all(|pipeline| match &pipeline.sink {
+        Sink::Materialize { skip, fetch, .. } => fetch.is_none() && *skip == 0,
+        Sink::Sort { skip, fetch, .. } => fetch.is_none() && *skip == 0,
+        _ => true,
+    })
+}
+
+#[test]
+fn random_queries_agree_with_the_interpreter() {
+    let first = random::seed();
+    println!("seeds {first}..{}", first.wrapping_add(QUERIES));
+    let pools = [Runtime::new(1), Runtime::new(2)];
+    let (mut ran, mut refused, mut failed) = (0, 0, 0);
+    for seed in (0..QUERIES).map(|i| first.wrapping_add(i)) {
+        let mut rng = random::generator(seed);
+        let tables = random::tables(&mut rng, 200);
+        let query = random::query(&mut rng, &tables);
+        verify(&query).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{query}"));
+        let expected = interpret(&query, &random::inputs(&tables));
+        let inputs = Inputs {
+            tables: tables.iter().map(|(name, table)| (name.clone(), Arc::clone(table))).collect(),
+            ..Inputs::default()
+        };
+        for (name, threads, options) in configurations() {
+            let found = pools[threads - 1].execute(&query, &inputs, &options);
+            let text = || format!("seed {seed}, {name}\n{query}");
+            match (&expected, found) {
+                (_, Err(e)) if e.class == Class::Unsupported => refused += 1,
+                (Err(_), Err(e)) => {
+                    assert_eq!(e.class, Class::Input, "{}: {e}", text());
+                    failed += 1;
+                }
+                (Ok(expected), Ok(execution)) => {
+                    let found = rows(&execution.table);
+                    if is_determined(&query) {
+                        assert!(random::same_rows(expected, &found), "{}\nexpected {expected:?}\nfound {found:?}", text());
+                    } else {
+                        assert_eq!(expected.len(), found.len(), "{}", text());
+                    }
+                    ran += 1;
+                }
+                (Ok(_), Err(e)) => panic!("{}: only here: {e}", text()),
+                (Err(e), Ok(_)) => panic!("{}: only in the interpreter: {e}", text()),
+            }
+        }
+    }
+    println!("{ran} runs agreed, {failed} failed alike, {refused} were refused");
+    assert!(ran > refused, "most random queries run here: {ran} ran, {refused} were refused");
+}
