@@ -48,7 +48,7 @@ pub struct Slot {
     /// Its type.
     pub kind: Type,
     /// Whether it may be null where it is defined. A probe that emits build rows without a pair makes every earlier slot
-    /// nullable: see [`Pipeline::slot_at_sink`].
+    /// nullable: see [`Pipeline::scope`].
     pub nullable: bool,
 }
 

@@ -63,19 +63,23 @@ impl Pipeline {
         used
     }
 
-    /// Returns a slot as the sink sees it: null may also come from a probe that emits build rows without a pair.
-    pub fn slot_at_sink(&self, slot: SlotId) -> Slot {
-        let mut found =
-            self.slots.get(slot).cloned().unwrap_or(Slot { name: String::new(), kind: Type::Null, nullable: true });
-        for (index, step) in self.steps.iter().enumerate() {
-            if let Step::Probe(probe) = step
-                && probe.kind.emits_build_rows()
-                && slot < self.defined_before(index)
-            {
-                found.nullable = true;
+    /// Returns the slots that exist before step `step` (before the sink, if there are no more steps), as nullable as
+    /// they are there: a probe that emits build rows without a pair gives null to every slot before it.
+    pub fn scope(&self, step: usize) -> Vec<Slot> {
+        let mut slots = self.slots[..self.defined_before(step).min(self.slots.len())].to_vec();
+        for (index, step) in self.steps.iter().take(step).enumerate() {
+            if matches!(step, Step::Probe(probe) if probe.kind.emits_build_rows()) {
+                let before = self.defined_before(index);
+                slots.iter_mut().take(before).for_each(|slot| slot.nullable = true);
             }
         }
-        found
+        slots
+    }
+
+    /// Returns a slot as the sink sees it.
+    pub fn slot_at_sink(&self, slot: SlotId) -> Slot {
+        let missing = || Slot { name: String::new(), kind: Type::Null, nullable: true };
+        self.scope(self.steps.len()).get(slot).cloned().unwrap_or_else(missing)
     }
 
     /// Returns the columns of the sink's result; of a build, its payload.

@@ -90,8 +90,8 @@ fn token(text: &str) -> std::result::Result<(Token, &str), String> {
 fn number(text: &str) -> (Token, &str) {
     let digits = |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let mut end = digits(text);
-    if text.starts_with("0x") {
-        end = 2 + span(&text[2..], |c| c.is_ascii_hexdigit()).0.len();
+    if let Some(digits) = text.strip_prefix("0x") {
+        end = 2 + span(digits, |c| c.is_ascii_hexdigit()).0.len();
     } else {
         if text[end..].starts_with('.') && digits(&text[end + 1..]) > 0 {
             end += 1 + digits(&text[end + 1..]);

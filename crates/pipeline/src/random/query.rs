@@ -136,7 +136,7 @@ impl Maker<'_> {
         let sink = Sink::Materialize { skip: 0, fetch: None, output: vec![] };
         let mut pipeline = Pipeline { source, steps: vec![], sink, slots };
         for _ in 0..below(self.rng, 5) {
-            let slots = &pipeline.slots;
+            let slots = &pipeline.scope(pipeline.steps.len());
             let step = match below(self.rng, 3) {
                 0 => Step::Filter(expression(self.rng, &Type::Boolean, slots, 3)),
                 1 if probes && !self.query.pipelines.is_empty() => {
