@@ -155,9 +155,12 @@ fn join<'a, T: Plain>(columns: &[&'a Column], values: impl Fn(&'a Data) -> Optio
 /// Joins the codes of several columns, all in one width that holds them.
 fn join_codes(width: usize, rows: usize, columns: &[Column]) -> Codes {
     fn fill<T: Code>(rows: usize, columns: &[Column]) -> Codes {
-        let mut joined = AlignedVec::<T>::with_capacity(rows);
+        let mut joined = AlignedVec::<T>::zeroed(rows);
+        let mut rest = joined.as_mut_slice();
         for (_, codes) in columns.iter().filter_map(Column::codes) {
-            with_codes!(codes, codes => joined.extend(codes.iter().map(|&code| T::truncate(code.widen()))));
+            let (here, behind) = rest.split_at_mut(codes.len());
+            with_codes!(codes, codes => here.iter_mut().zip(codes).for_each(|(slot, code)| *slot = T::truncate(code.widen())));
+            rest = behind;
         }
         T::codes(joined.into_buffer())
     }

@@ -231,9 +231,14 @@ fn floats(kind: &Type, chunks: &[&dyn Array], rows: usize, validity: Option<Bitm
         validity: Option<&Bitmap>,
         convert: impl Fn(P::Native) -> T,
     ) -> Buffer<T> {
-        let mut values = AlignedVec::<T>::with_capacity(rows);
+        let mut values = AlignedVec::<T>::zeroed(rows);
+        let mut rest = values.as_mut_slice();
         for chunk in chunks {
-            values.extend(chunk.as_primitive::<P>().values().iter().map(|&value| convert(value)));
+            let (here, behind) = rest.split_at_mut(chunk.len());
+            for (slot, &value) in here.iter_mut().zip(chunk.as_primitive::<P>().values().iter()) {
+                *slot = convert(value);
+            }
+            rest = behind;
         }
         zero_nulls(values.as_mut_slice(), validity);
         values.into_buffer()

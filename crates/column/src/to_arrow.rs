@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_array::builder::make_view;
 use arrow_array::types::*;
 use arrow_array::*;
-use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer, i256};
+use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer, ScalarBuffer, i256};
 use arrow_schema::{DataType, TimeUnit as Unit};
 
 use crate::{Code, Codes, Column, Data, Dictionary, Error, Plain, Repr, Result, Type, with_codes};
@@ -65,7 +65,13 @@ impl Column {
     }
 
     fn booleans(&self, range: Range<usize>, nulls: Option<NullBuffer>) -> ArrayRef {
-        let values = range.map(|i| self.int(i) != 0).collect();
+        let values = match &self.data {
+            Data::Int { base: 0, codes: Codes::U8(codes) } => {
+                let codes = &codes[range];
+                BooleanBuffer::collect_bool(codes.len(), |i| codes[i] != 0)
+            }
+            _ => range.map(|i| self.int(i) != 0).collect(),
+        };
         Arc::new(BooleanArray::new(values, nulls))
     }
 

@@ -219,7 +219,7 @@ fn every_type_survives() {
                 (100, 3, 1),
                 (300, 2, 2),
                 (70_000, 0, 1),
-                (66_000, 3, 2),
+                (66_000, 2, 1),
                 (40, 10, 0),
             ] {
                 let source = array(random, &kind, rows, nulls, style);
