@@ -1,7 +1,7 @@
 //! What this executor cannot run yet, with the reason.
 
 use tandem_column::{Error, Repr, Result, Type};
-use tandem_pipeline::{AggregateFunction, Expr, Phase, Pipeline, Query, Sink, Slot, Step};
+use tandem_pipeline::{Expr, Phase, Pipeline, Query, Sink, Slot, Step};
 
 use crate::evaluate;
 
@@ -54,16 +54,6 @@ fn pipeline_supported(query: &Query, pipeline: &Pipeline) -> Result<()> {
             }
             for aggregate in aggregates {
                 let kind = aggregate.argument.map(|slot| &pipeline.slots[slot].kind);
-                let spread = matches!(
-                    aggregate.function,
-                    AggregateFunction::VarianceSample
-                        | AggregateFunction::VariancePopulation
-                        | AggregateFunction::DeviationSample
-                        | AggregateFunction::DeviationPopulation
-                );
-                if spread && !kind.is_some_and(Type::is_float) {
-                    return Err(Error::unsupported("variance is computed of floats only: cast its argument first"));
-                }
                 if kind == Some(&Type::Null) {
                     return Err(Error::unsupported("aggregates of an untyped null run on the host"));
                 }

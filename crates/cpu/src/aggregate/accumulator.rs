@@ -139,8 +139,18 @@ impl Accumulator {
             return;
         }
         if let State::Spread(spread) = &mut self.state {
-            let Some(Values::Float(values)) = vector.map(|v| &v.values) else { return };
-            for_rows(rows, mask, |row| spread[groups.of(row)].update(values[row]));
+            let Some(vector) = vector else { return };
+            let scale = match self.argument {
+                Type::Decimal { scale, .. } => 10f64.powi(scale.into()),
+                _ => 1.0,
+            };
+            let value = |row: usize| match &vector.values {
+                Values::Float(values) => values[row],
+                Values::Int(values) => values[row] as f64 / scale,
+                Values::Wide(values) => values[row] as f64 / scale,
+                _ => 0.0,
+            };
+            for_rows(rows, mask, |row| spread[groups.of(row)].update(value(row)));
             return;
         }
         // The first contribution decides an empty `BestBytes`, so it looks at counts before they grow.

@@ -60,15 +60,18 @@ pub fn inputs(tables: &[NamedTable]) -> Inputs {
 ///
 /// Rows are put in an order that ignores floats first, so that sums that differ in their last digits still meet.
 pub fn same_rows(left: &[Row], right: &[Row]) -> bool {
+    let columns = left.first().map_or(0, Vec::len);
+    let is_float = |column: usize| {
+        let mut values = left.iter().chain(right).filter_map(|row| row.get(column));
+        values.any(|value| matches!(value, Value::Float(_)))
+    };
+    let (floats, others): (Vec<usize>, Vec<usize>) = (0..columns).partition(|column| is_float(*column));
     let sorted = |rows: &[Row]| {
         let mut rows = rows.to_vec();
         rows.sort_by(|left, right| {
-            let by = |floats: bool| {
-                let pairs = left.iter().zip(right);
-                let pairs = pairs.filter(move |(value, _)| matches!(value, Value::Float(_)) == floats);
-                pairs.map(|(left, right)| scalar::order(left, right)).find(|order| order.is_ne())
-            };
-            by(false).or_else(|| by(true)).unwrap_or(std::cmp::Ordering::Equal)
+            let columns = others.iter().chain(&floats).filter(|column| **column < left.len().min(right.len()));
+            let mut orders = columns.map(|column| scalar::order(&left[*column], &right[*column]));
+            orders.find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
         });
         rows
     };
