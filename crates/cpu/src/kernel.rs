@@ -127,25 +127,28 @@ impl Set {
     }
 }
 
-/// Tests membership of `code + delta` (bit position, modulo 2^64) in `bits`.
+/// Tests membership of a bit position: 1 if it is inside the domain and set.
 ///
-/// Every position at or past `domain` is outside, so the byte index stays within `bits`.
+/// # Safety
+/// `bits` must have more than `domain / 8` bytes.
 #[inline(always)]
-fn member(bits: &[u8], domain: u64, position: u64) -> usize {
-    let inside = position < domain;
-    let position = if inside { position } else { domain };
-    // The byte behind the domain is zero from `domain` on, and exists: see `Set::new`.
-    let byte = bits[(position >> 3) as usize];
-    ((byte >> (position & 7)) & 1) as usize & inside as usize
+unsafe fn member(bits: &[u8], domain: u64, position: u64) -> usize {
+    let place = position.min(domain);
+    // SAFETY: `place ≤ domain`, and the caller promises a byte for each position up to `domain`.
+    let byte = unsafe { *bits.get_unchecked((place >> 3) as usize) };
+    ((byte >> (place & 7)) & 1) as usize & (position < domain) as usize
 }
 
 simd! {
     /// Lists the rows of a run that are members; returns how many.
     fn list_set<T: Code>(codes: &[T], first: u32, bits: &[u8], domain: u64, delta: u64, rows: &mut [u32]) -> usize {
+        assert!(rows.len() >= codes.len() && bits.len() as u64 > domain / 8, "room for every row and position");
         let mut kept = 0;
         for (k, c) in codes.iter().enumerate() {
-            rows[kept] = first + k as u32;
-            kept += member(bits, domain, c.get().wrapping_add(delta));
+            // SAFETY: at most one row is kept for each before this one, so `kept ≤ k < rows.len()`.
+            unsafe { *rows.get_unchecked_mut(kept) = first + k as u32 };
+            // SAFETY: asserted above.
+            kept += unsafe { member(bits, domain, c.get().wrapping_add(delta)) };
         }
         kept
     }
@@ -153,20 +156,26 @@ simd! {
     fn list_set_masked<T: Code>(
         codes: &[T], mask: &[u8], first: u32, bits: &[u8], domain: u64, delta: u64, rows: &mut [u32],
     ) -> usize {
+        assert!(rows.len() >= codes.len() && bits.len() as u64 > domain / 8, "room for every row and position");
         let mut kept = 0;
         for (k, (c, m)) in codes.iter().zip(mask).enumerate() {
-            rows[kept] = first + k as u32;
-            kept += member(bits, domain, c.get().wrapping_add(delta)) & *m as usize;
+            // SAFETY: at most one row is kept for each before this one, so `kept ≤ k < rows.len()`.
+            unsafe { *rows.get_unchecked_mut(kept) = first + k as u32 };
+            // SAFETY: asserted above.
+            kept += unsafe { member(bits, domain, c.get().wrapping_add(delta)) } & *m as usize;
         }
         kept
     }
     /// Keeps the listed rows that are members; returns how many.
     fn refine_set<T: Code>(codes: &[T], rows: &mut [u32], bits: &[u8], domain: u64, delta: u64) -> usize {
+        assert!(bits.len() as u64 > domain / 8, "a byte for every position");
         let mut kept = 0;
         for j in 0..rows.len() {
             let row = rows[j];
-            rows[kept] = row;
-            kept += member(bits, domain, codes[row as usize].get().wrapping_add(delta));
+            // SAFETY: `kept ≤ j`.
+            unsafe { *rows.get_unchecked_mut(kept) = row };
+            // SAFETY: asserted above.
+            kept += unsafe { member(bits, domain, codes[row as usize].get().wrapping_add(delta)) };
         }
         kept
     }

@@ -3,6 +3,8 @@
 //! [`Runtime::execute`] is the way of a query through this crate: pipelines one after the other, each cut into morsels
 //! that the pool's workers take; every worker has a state of its own, merged when the last morsel is done.
 
+#![deny(unsafe_code)]
+
 mod cancel;
 mod execute;
 mod metrics;

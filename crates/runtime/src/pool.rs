@@ -84,6 +84,7 @@ impl Pool {
     }
 
     /// Runs `task(worker, 0..tasks)`; stops claiming at the first error or cancellation and returns it.
+    #[allow(unsafe_code, reason = "lending borrowed data to the workers: docs/adr/003-unsafe-in-the-pool.md")]
     pub(crate) fn run(&self, tasks: usize, cancel: &Cancel, task: &Task<'_>) -> Result<()> {
         let inside = WORKER.get();
         if inside.is_some() || tasks == 1 {
@@ -185,5 +186,81 @@ impl Job {
         if state.running == 0 && state.claimed == self.tasks {
             self.ended.notify_all();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn every_task_runs_once() {
+        let pool = Pool::new(3);
+        let runs: Vec<AtomicUsize> = (0..1000).map(|_| AtomicUsize::new(0)).collect();
+        pool.run(runs.len(), &Cancel::new(), &|_, task| {
+            runs[task].fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        })
+        .unwrap();
+        assert!(runs.iter().all(|n| n.load(Ordering::Relaxed) == 1));
+    }
+
+    #[test]
+    fn the_first_error_stops_the_rest() {
+        let pool = Pool::new(2);
+        let ran = AtomicUsize::new(0);
+        let error = pool.run(1_000_000, &Cancel::new(), &|_, task| {
+            ran.fetch_add(1, Ordering::Relaxed);
+            if task == 10 { Err(Error::input("ten")) } else { Ok(()) }
+        });
+        assert_eq!(error.unwrap_err().message, "ten");
+        assert!(ran.load(Ordering::Relaxed) < 1_000_000);
+    }
+
+    #[test]
+    fn a_panic_becomes_an_error_and_the_pool_lives_on() {
+        let pool = Pool::new(2);
+        let error = pool.run(4, &Cancel::new(), &|_, task| if task == 2 { panic!("two") } else { Ok(()) });
+        assert!(error.unwrap_err().message.contains("two"));
+        pool.run(4, &Cancel::new(), &|_, _| Ok(())).unwrap();
+    }
+
+    #[test]
+    fn cancelling_stops_soon() {
+        let pool = Pool::new(2);
+        let cancel = Cancel::new();
+        let error = pool.run(usize::MAX, &cancel, &|_, task| {
+            if task == 100 {
+                cancel.cancel();
+            }
+            Ok(())
+        });
+        assert!(error.unwrap_err().is_cancelled());
+    }
+
+    #[test]
+    fn a_small_job_does_not_wait_for_a_large_one() {
+        let pool = Pool::new(1);
+        let large = Cancel::new();
+        let (begun, wait) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let pool = &pool;
+            let (large, begun) = (&large, &Mutex::new(begun));
+            let handle = scope.spawn(move || {
+                pool.run(usize::MAX, large, &|_, task| {
+                    if task == 0 {
+                        lock(begun).send(()).unwrap();
+                    }
+                    Ok(())
+                })
+            });
+            wait.recv().unwrap();
+            // The large job never ends by itself: this returns only because tasks of both take turns.
+            pool.run(10, &Cancel::new(), &|_, _| Ok(())).unwrap();
+            large.cancel();
+            assert!(handle.join().unwrap().unwrap_err().is_cancelled());
+        });
     }
 }
