@@ -245,9 +245,10 @@ mod tests {
         let pool = Pool::new(1);
         let large = Cancel::new();
         let (begun, wait) = std::sync::mpsc::channel();
+        let begun = Mutex::new(begun);
         std::thread::scope(|scope| {
             let pool = &pool;
-            let (large, begun) = (&large, &Mutex::new(begun));
+            let (large, begun) = (&large, &begun);
             let handle = scope.spawn(move || {
                 pool.run(usize::MAX, large, &|_, task| {
                     if task == 0 {
