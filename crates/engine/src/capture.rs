@@ -8,7 +8,10 @@
 use std::{cmp::Ordering, fmt, hash, sync::Arc};
 
 use datafusion::{
-    common::{DFSchemaRef, Result, TableReference, tree_node::{Transformed, TreeNode, TreeNodeRecursion}},
+    common::{
+        DFSchemaRef, Result, TableReference,
+        tree_node::{Transformed, TreeNode, TreeNodeRecursion},
+    },
     logical_expr::{Expr, Extension, LogicalPlan, TableSource, UserDefinedLogicalNodeCore},
 };
 use tandem_column::{ColumnStatistics, Data, Dictionary, Field, Table};
@@ -52,6 +55,20 @@ impl TableStats {
 pub trait TableResolver {
     /// Returns what is known of a table, or nothing if only the host can read it.
     fn resolve(&self, source: &Arc<dyn TableSource>, name: &TableReference) -> Option<TableStats>;
+}
+
+/// How deeply operators may be nested: lowering descends by recursion, on a thread's usual stack.
+const DEPTH_LIMIT: usize = 200;
+
+/// Returns how deeply a plan is nested, without recursion.
+fn depth(plan: &LogicalPlan) -> usize {
+    let mut deepest = 0;
+    let mut left = vec![(plan, 1)];
+    while let Some((plan, depth)) = left.pop() {
+        deepest = deepest.max(depth);
+        left.extend(plan.inputs().into_iter().map(|input| (input, depth + 1)));
+    }
+    deepest
 }
 
 /// What capture may do.
@@ -117,6 +134,10 @@ pub fn capture(
     options: &CaptureOptions,
 ) -> Result<(LogicalPlan, Vec<Reason>)> {
     let mut reasons = Vec::new();
+    if depth(&plan) > DEPTH_LIMIT {
+        reasons.push(Reason::new("Plan", format!("plans nested more than {DEPTH_LIMIT} deep run on the host")));
+        return Ok((plan, reasons));
+    }
     let plan = capture_into(plan, resolver, options, &mut reasons)?;
     let mut seen = std::collections::HashSet::new();
     reasons.retain(|reason| seen.insert(reason.clone()));

@@ -9,6 +9,7 @@ use crate::capture::Captured;
 /// Writes the pipelines of a captured sub-plan, one line per source, step and sink; with metrics, what each did.
 pub fn render(captured: &Captured, metrics: Option<&QueryMetrics>) -> String {
     let mut text = String::new();
+    line(&mut text, 0, "device: cpu, the only one of this build");
     let query = &captured.query;
     for (index, pipeline) in query.pipelines.iter().enumerate() {
         let measured = metrics.and_then(|metrics| metrics.pipelines.get(index));
@@ -38,12 +39,7 @@ fn line(text: &mut String, depth: usize, line: &str) {
 }
 
 fn totals(measured: &PipelineMetrics) -> String {
-    let mut text = format!(
-        "{} rows in, {} out, {}",
-        measured.rows_in,
-        measured.rows_out,
-        time(measured.elapsed)
-    );
+    let mut text = format!("{} rows in, {} out, {}", measured.rows_in, measured.rows_out, time(measured.elapsed));
     if measured.rows_skipped > 0 {
         let _ = write!(text, ", {} rows skipped", measured.rows_skipped);
     }

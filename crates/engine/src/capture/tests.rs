@@ -25,11 +25,11 @@ pub(crate) struct Tables {
 
 /// What is made up of a column.
 pub(crate) enum Values {
-    Key,                    // 1 to the number of rows, unique
-    Range(i64, i64, f64),   // first, last, distinct
-    Words(Vec<String>),     // all texts, evenly
-    Text,                   // nothing is known
-    Other(DataType),        // nothing is known
+    Key,                  // 1 to the number of rows, unique
+    Range(i64, i64, f64), // first, last, distinct
+    Words(Vec<String>),   // all texts, evenly
+    Text,                 // nothing is known
+    Other(DataType),      // nothing is known
 }
 
 impl Tables {
@@ -115,7 +115,12 @@ const NATIONS: [(&str, [&str; 5]); 5] = [
     ("MIDDLE EAST", ["EGYPT", "IRAN", "IRAQ", "JORDAN", "SAUDI ARABIA"]),
 ];
 
-fn place(key: &'static str, city: &'static str, nation: &'static str, region: &'static str) -> Vec<(&'static str, Values)> {
+fn place(
+    key: &'static str,
+    city: &'static str,
+    nation: &'static str,
+    region: &'static str,
+) -> Vec<(&'static str, Values)> {
     let nations: Vec<String> = NATIONS.iter().flat_map(|(_, nations)| nations).map(|n| n.to_string()).collect();
     let cities = nations.iter().flat_map(|n| (0..10).map(move |i| format!("{n:9.9}{i}"))).collect();
     let regions = NATIONS.iter().map(|(region, _)| region.to_string()).collect();
@@ -224,20 +229,18 @@ async fn a_star_is_one_pipeline() {
 #[tokio::test]
 async fn what_is_not_taken_has_a_reason() {
     let mut tables = ssb();
-    tables.add("nested", 10.0, vec![("k", Values::Key), ("l", Values::Other(DataType::new_list(DataType::Int32, true)))]);
+    tables.add(
+        "nested",
+        10.0,
+        vec![("k", Values::Key), ("l", Values::Other(DataType::new_list(DataType::Int32, true)))],
+    );
     for (sql, reason) in [
-        (
-            "select row_number() over (order by c_custkey) from customer",
-            "Window: window functions run on the host",
-        ),
+        ("select row_number() over (order by c_custkey) from customer", "Window: window functions run on the host"),
         ("select md5(c_city) from customer", "Projection: the function md5 runs on the host"),
         ("select c_custkey & 1 from customer", "Projection: the operator & runs on the host"),
         ("select median(c_custkey) from customer", "Aggregate: the aggregate median runs on the host"),
         ("select l from nested", "TableScan of nested: column l: nested values run on the host"),
-        (
-            "select c_city, count(*) from customer group by rollup(c_city)",
-            "Aggregate: grouping sets run on the host",
-        ),
+        ("select c_city, count(*) from customer group by rollup(c_city)", "Aggregate: grouping sets run on the host"),
     ] {
         let (_, reasons) = tables.capture(sql).await;
         let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
@@ -267,7 +270,8 @@ async fn a_plan_without_tables_stays() {
 #[tokio::test]
 async fn scalar_subqueries_join_without_keys() {
     use tandem_pipeline::{JoinKind, Step};
-    let captured = ssb().whole("select c_city from customer where c_custkey > (select avg(s_suppkey) from supplier)").await;
+    let captured =
+        ssb().whole("select c_city from customer where c_custkey > (select avg(s_suppkey) from supplier)").await;
     let probes: Vec<_> = captured
         .query
         .pipelines

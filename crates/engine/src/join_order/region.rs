@@ -242,12 +242,7 @@ impl Region {
 }
 
 /// Builds the joins of a tree.
-fn build(
-    tree: &Tree,
-    relations: &mut [Option<Node>],
-    classes: &Classes,
-    spanning: &mut Vec<(u64, Expr)>,
-) -> Node {
+fn build(tree: &Tree, relations: &mut [Option<Node>], classes: &Classes, spanning: &mut Vec<(u64, Expr)>) -> Node {
     match tree {
         Tree::Leaf(relation) => relations[*relation].take().expect("each relation is used once"),
         Tree::Join { probe, build: other } => {
@@ -318,9 +313,8 @@ impl Classes {
     fn between(&self, left: &BTreeSet<usize>, right: &BTreeSet<usize>) -> Vec<(Expr, Expr)> {
         let mut on = Vec::new();
         for class in &self.members {
-            let of = |set: &BTreeSet<usize>| {
-                class.iter().filter(|(relation, _)| set.contains(relation)).collect::<Vec<_>>()
-            };
+            let of =
+                |set: &BTreeSet<usize>| class.iter().filter(|(relation, _)| set.contains(relation)).collect::<Vec<_>>();
             let (lefts, rights) = (of(left), of(right));
             let (Some(first_left), Some(first_right)) = (lefts.first(), rights.first()) else { continue };
             on.push((first_left.1.clone(), first_right.1.clone()));

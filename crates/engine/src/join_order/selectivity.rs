@@ -62,14 +62,13 @@ impl Estimator<'_, '_> {
     pub(crate) fn selectivity(&self, expr: &Expr) -> f64 {
         let share = match expr {
             Expr::And(parts) => self.conjunction(parts),
+            Expr::Or(parts) if same_column(parts) => parts.iter().map(|part| self.selectivity(part)).sum::<f64>(),
             Expr::Or(parts) => 1.0 - parts.iter().map(|part| 1.0 - self.selectivity(part)).product::<f64>(),
             Expr::Not(input) => 1.0 - self.selectivity(input),
             Expr::Literal(Value::Boolean(true), _) => 1.0,
             Expr::Literal(..) => 0.0,
             Expr::Compare(operator, left, right) => self.comparison(*operator, left, right),
-            Expr::In { input, list } => {
-                list.iter().map(|value| self.equality(input, value)).sum::<f64>().min(1.0)
-            }
+            Expr::In { input, list } => list.iter().map(|value| self.equality(input, value)).sum::<f64>().min(1.0),
             Expr::Like { input, pattern, ignore_case, .. } => self.pattern(input, pattern, *ignore_case),
             Expr::IsNull(input) => self.null_share(input),
             Expr::Slot(_) => 0.5,
@@ -285,6 +284,19 @@ fn contains_in_order(mut value: &[u8], parts: &[&[u8]]) -> bool {
         }
     }
     true
+}
+
+/// Tells whether conditions are equalities of one column, which exclude each other.
+fn same_column(parts: &[Expr]) -> bool {
+    let column = |part: &Expr| match part {
+        Expr::Compare(Comparison::Equal, left, right) => match (&**left, &**right) {
+            (Expr::Slot(column), Expr::Literal(..)) | (Expr::Literal(..), Expr::Slot(column)) => Some(*column),
+            _ => None,
+        },
+        _ => None,
+    };
+    let first = parts.first().and_then(column);
+    first.is_some() && parts.iter().all(|part| column(part) == first)
 }
 
 /// Looks through casts that keep the order of numbers.

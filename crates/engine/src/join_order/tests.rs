@@ -19,11 +19,7 @@ fn a_star_probes_the_most_selective_dimension_first() {
     let graph = Graph {
         rows: vec![60e6, 2556.0, 32e3, 4e3],
         base: vec![60e6, 2556.0, 800e3, 20e3],
-        classes: vec![
-            vec![(0, 2406.0), (1, 2556.0)],
-            vec![(0, 800e3), (2, 800e3)],
-            vec![(0, 20e3), (3, 20e3)],
-        ],
+        classes: vec![vec![(0, 2406.0), (1, 2556.0)], vec![(0, 800e3), (2, 800e3)], vec![(0, 20e3), (3, 20e3)]],
         conditions: vec![],
     };
     assert_eq!(spine(&cheapest(&graph)), vec![1, 4, 8, 2]);

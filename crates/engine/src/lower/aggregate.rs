@@ -42,10 +42,7 @@ impl Context<'_> {
         let mut columns = Vec::new();
         for expr in &plan.group_expr {
             let column = self.place(&mut scope, expr, &mut around.before)?;
-            if matches!(self.kind(column)?, Type::Interval | Type::Null) {
-                return Err(format!("grouping by {} runs on the host", self.kind(column)?));
-            }
-            columns.push(column);
+            columns.push(self.group_key(column, &mut around.before)?);
         }
         let mut keys = Vec::new();
         for column in &columns {
@@ -143,13 +140,7 @@ impl Context<'_> {
     }
 
     /// Makes an aggregate with a column of its own.
-    fn make(
-        &mut self,
-        function: AggregateFunction,
-        argument: Option<ColumnId>,
-        kind: Type,
-        name: &str,
-    ) -> Aggregate {
+    fn make(&mut self, function: AggregateFunction, argument: Option<ColumnId>, kind: Type, name: &str) -> Aggregate {
         let counts = matches!(function, AggregateFunction::Count | AggregateFunction::CountRows);
         let output = self.column(name, kind.clone(), !counts);
         let overflow = Overflow::Error;

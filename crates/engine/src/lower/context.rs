@@ -1,7 +1,11 @@
 //! What lowering knows while it goes down a plan: columns, scans and inputs made so far, and reasons.
 
-use datafusion::{common::TableReference, logical_expr::{LogicalPlan, TableSource}};
 use std::sync::Arc;
+
+use datafusion::{
+    common::TableReference,
+    logical_expr::{LogicalPlan, TableSource},
+};
 use tandem_column::{ColumnStatistics, Dictionary, Type};
 
 use super::node::ColumnId;
@@ -51,6 +55,8 @@ pub(crate) struct Context<'a> {
     pub scans: Vec<ScanInfo>,
     pub inputs: Vec<InputInfo>,
     pub reasons: Vec<Reason>,
+    /// How deeply the expression being lowered is nested.
+    pub depth: usize,
 }
 
 /// A point to go back to when a child turns out not to be supported.
@@ -63,7 +69,7 @@ pub(crate) struct Mark {
 
 impl<'a> Context<'a> {
     pub(crate) fn new(resolver: &'a dyn TableResolver, options: &'a CaptureOptions) -> Self {
-        Context { resolver, options, columns: vec![], scans: vec![], inputs: vec![], reasons: vec![] }
+        Context { resolver, options, columns: vec![], scans: vec![], inputs: vec![], reasons: vec![], depth: 0 }
     }
 
     /// Makes a column.

@@ -180,7 +180,7 @@ impl Emitter<'_, '_> {
     fn sink(&mut self, open: Open, sink: Sink, columns: Vec<ColumnId>, rows: f64) -> Stream {
         let Open { source, steps, slots, .. } = open;
         self.pipelines.push(Pipeline { source, steps, sink, slots });
-        self.notes.push(format!("about {} rows", approximate(rows)));
+        self.notes.push(approximate(rows));
         Stream::Sunk { pipeline: self.pipelines.len() - 1, columns, rows }
     }
 
@@ -217,8 +217,7 @@ impl Emitter<'_, '_> {
     fn input(&mut self, input: usize, need: &[ColumnId], rows: f64) -> Result<Open, String> {
         let info = &self.context.inputs[input];
         let width = info.plan.schema().fields().len();
-        let mut live: Vec<usize> =
-            (0..width).filter(|position| need.contains(&(info.first + position))).collect();
+        let mut live: Vec<usize> = (0..width).filter(|position| need.contains(&(info.first + position))).collect();
         if live.is_empty() {
             // Rows without columns do not cross between the engines: any column will do.
             live.extend((0..width).find(|position| self.context.kind(info.first + position).is_ok()));
@@ -248,12 +247,7 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
-    fn compute(
-        &mut self,
-        input: &Node,
-        columns: &[(ColumnId, Expr)],
-        need: &[ColumnId],
-    ) -> Result<Open, String> {
+    fn compute(&mut self, input: &Node, columns: &[(ColumnId, Expr)], need: &[ColumnId]) -> Result<Open, String> {
         let live: Vec<&(ColumnId, Expr)> = columns.iter().filter(|(column, _)| need.contains(column)).collect();
         let made: BTreeSet<ColumnId> = columns.iter().map(|(column, _)| *column).collect();
         let below: Vec<ColumnId> = need.iter().copied().filter(|column| !made.contains(column)).collect();
@@ -479,9 +473,9 @@ fn union<'e>(columns: &[ColumnId], exprs: impl IntoIterator<Item = &'e Expr>) ->
 
 /// Writes a number of rows with two digits that mean something: estimates are no better.
 fn approximate(rows: f64) -> String {
-    if !rows.is_finite() || rows < 100.0 {
-        return format!("{}", rows.max(0.0).round());
+    if !rows.is_finite() || rows < 1.5 {
+        return "about 1 row".to_string();
     }
-    let unit = 10f64.powf(rows.log10().floor() - 1.0);
-    format!("{}", ((rows / unit).round() * unit) as u64)
+    let unit = 10f64.powf((rows.log10().floor() - 1.0).max(0.0));
+    format!("about {} rows", ((rows / unit).round() * unit) as u64)
 }

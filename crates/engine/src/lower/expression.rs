@@ -5,10 +5,7 @@
 
 use datafusion::{
     common::{Column, DFSchema},
-    logical_expr::{
-        Between, BinaryExpr, Case, Expr, ExprSchemable, Like, Operator, Subquery,
-        expr::InList,
-    },
+    logical_expr::{Between, BinaryExpr, Case, Expr, ExprSchemable, Like, Operator, Subquery, expr::InList},
 };
 use tandem_column::Type;
 use tandem_pipeline::{
@@ -21,6 +18,9 @@ use super::{
     node::{ColumnId, Node},
     plan::unalias,
 };
+
+/// How deeply expressions may be nested: what the verifier takes, less what lowering wraps around them.
+const DEPTH_LIMIT: usize = tandem_pipeline::verify::DEPTH_LIMIT / 2;
 
 /// Where names are looked up: a schema, the column of each of its fields, and the subqueries met on the way.
 pub(crate) struct Scope<'s> {
@@ -68,6 +68,36 @@ impl Typed {
         if self.kind == Type::Null { Typed::literal(Value::Null, kind.clone()) } else { self }
     }
 
+    /// Makes −0.0 positive: the host takes both zeros for equal when it compares, groups and joins, the IR does not.
+    pub(crate) fn one_zero(self) -> Self {
+        let fixed = match &self.expr {
+            _ if !self.kind.is_float() => None,
+            Lowered::Literal(Value::Float(value), _) if *value == 0.0 => Some(zero(&self.kind, false)),
+            Lowered::Literal(..) => None,
+            // Only −0.0 changes when zero is added to it.
+            expr => Some(Lowered::Arithmetic(Box::new(Arithmetic {
+                operator: ArithmeticOperator::Add,
+                left: expr.clone(),
+                right: zero(&self.kind, false),
+                kind: self.kind.clone(),
+                overflow: Overflow::Error,
+                zero: Failure::Error,
+            }))),
+        };
+        match fixed {
+            Some(expr) => Typed { expr, ..self },
+            None => self,
+        }
+    }
+
+    /// Returns the value of a constant float.
+    fn float(&self) -> Option<f64> {
+        match &self.expr {
+            Lowered::Literal(Value::Float(value), _) => Some(*value),
+            _ => None,
+        }
+    }
+
     /// Casts to a type; nothing to do if it is of that type.
     pub(crate) fn cast(self, kind: &Type, failure: Failure) -> Self {
         if self.kind == *kind {
@@ -95,6 +125,16 @@ impl Context<'_> {
 
     /// Lowers an expression.
     pub(crate) fn expression(&mut self, scope: &mut Scope<'_>, expr: &Expr) -> Result<Typed, String> {
+        if self.depth >= DEPTH_LIMIT {
+            return Err(format!("expressions nested more than {DEPTH_LIMIT} deep run on the host"));
+        }
+        self.depth += 1;
+        let lowered = self.lower_expression(scope, expr);
+        self.depth -= 1;
+        lowered
+    }
+
+    fn lower_expression(&mut self, scope: &mut Scope<'_>, expr: &Expr) -> Result<Typed, String> {
         match expr {
             Expr::Alias(_) => self.expression(scope, unalias(expr)),
             Expr::Column(column) => {
@@ -185,8 +225,7 @@ impl Context<'_> {
         right: &Expr,
     ) -> Result<Typed, String> {
         let (left, right) = self.pair(scope, left, right)?;
-        let nullable = left.nullable || right.nullable;
-        Ok(Typed::boolean(Lowered::Compare(operator, Box::new(left.expr), Box::new(right.expr)), nullable))
+        Ok(comparison(operator, left, right))
     }
 
     fn binary(&mut self, scope: &mut Scope<'_>, binary: &BinaryExpr, whole: &Expr) -> Result<Typed, String> {
@@ -211,7 +250,7 @@ impl Context<'_> {
             Operator::GtEq => self.compare(scope, Comparison::GreaterOrEqual, left, right),
             Operator::IsDistinctFrom | Operator::IsNotDistinctFrom => {
                 let (left, right) = self.pair(scope, left, right)?;
-                let distinct = Lowered::Distinct(Box::new(left.expr), Box::new(right.expr));
+                let distinct = Lowered::Distinct(Box::new(left.one_zero().expr), Box::new(right.one_zero().expr));
                 let equal = *op == Operator::IsNotDistinctFrom;
                 Ok(Typed::boolean(if equal { Lowered::Not(Box::new(distinct)) } else { distinct }, false))
             }
@@ -221,10 +260,9 @@ impl Context<'_> {
             Operator::Divide => self.arithmetic(scope, ArithmeticOperator::Divide, left, right, whole),
             Operator::Modulo => self.arithmetic(scope, ArithmeticOperator::Remainder, left, right, whole),
             Operator::StringConcat => self.concatenate(scope, left, right),
-            Operator::RegexMatch
-            | Operator::RegexIMatch
-            | Operator::RegexNotMatch
-            | Operator::RegexNotIMatch => Err("regular expressions run on the host".to_string()),
+            Operator::RegexMatch | Operator::RegexIMatch | Operator::RegexNotMatch | Operator::RegexNotIMatch => {
+                Err("regular expressions run on the host".to_string())
+            }
             Operator::LikeMatch | Operator::ILikeMatch | Operator::NotLikeMatch | Operator::NotILikeMatch => {
                 let like = Like {
                     negated: matches!(op, Operator::NotLikeMatch | Operator::NotILikeMatch),
@@ -339,7 +377,7 @@ impl Context<'_> {
         let input = self.expression(scope, &list.expr)?;
         let mut nullable = input.nullable;
         let mut literals = Vec::new();
-        let mut others = Vec::new();
+        let mut tests = Vec::new();
         for item in &list.list {
             let lowered = self.expression(scope, item)?.adopt(&input.kind);
             if lowered.kind != input.kind || input.kind == Type::Interval {
@@ -348,13 +386,9 @@ impl Context<'_> {
             nullable |= lowered.nullable;
             match lowered.expr {
                 Lowered::Literal(value, _) => literals.push(value),
-                other => others.push(other),
+                _ => tests.push(comparison(Comparison::Equal, input.clone(), lowered).expr),
             }
         }
-        let mut tests: Vec<Lowered> = others
-            .into_iter()
-            .map(|other| Lowered::Compare(Comparison::Equal, Box::new(input.expr.clone()), Box::new(other)))
-            .collect();
         if !literals.is_empty() || tests.is_empty() {
             tests.insert(0, Lowered::In { input: Box::new(input.expr.clone()), list: literals });
         }
@@ -377,7 +411,10 @@ impl Context<'_> {
         let mut branches = Vec::with_capacity(case.when_then_expr.len());
         for (when, then) in &case.when_then_expr {
             let condition = match &case.expr {
-                Some(base) => self.compare(scope, Comparison::Equal, base, when)?.expr,
+                Some(base) => {
+                    let (base, when) = self.pair(scope, base, when)?;
+                    Lowered::Compare(Comparison::Equal, Box::new(base.expr), Box::new(when.expr))
+                }
                 None => self.condition(scope, when)?,
             };
             branches.push((condition, branch(self, scope, then)?));
@@ -429,6 +466,34 @@ impl Context<'_> {
         };
         Ok(Typed::new(Lowered::Slot(column), self.kind(column)?, true))
     }
+}
+
+/// Compares two operands of one type as the host does: zeros are equal whatever their sign.
+fn comparison(operator: Comparison, left: Typed, right: Typed) -> Typed {
+    use Comparison::*;
+    let nullable = left.nullable || right.nullable;
+    let compare = |left: Lowered, right: Lowered| Lowered::Compare(operator, Box::new(left), Box::new(right));
+    let expr = match (left.float(), right.float()) {
+        _ if !left.kind.is_float() => compare(left.expr, right.expr),
+        // Against another constant than zero the sign of zero plays no part.
+        (Some(value), _) | (_, Some(value)) if value != 0.0 => compare(left.expr, right.expr),
+        (None, Some(_)) => {
+            let both = || vec![Value::Float(-0.0), Value::Float(0.0)];
+            match operator {
+                Equal => Lowered::In { input: Box::new(left.expr), list: both() },
+                NotEqual => Lowered::Not(Box::new(Lowered::In { input: Box::new(left.expr), list: both() })),
+                Less | GreaterOrEqual => compare(left.expr, zero(&left.kind, true)),
+                LessOrEqual | Greater => compare(left.expr, zero(&left.kind, false)),
+            }
+        }
+        _ => compare(left.one_zero().expr, right.one_zero().expr),
+    };
+    Typed::boolean(expr, nullable)
+}
+
+/// Returns a float zero.
+fn zero(kind: &Type, negative: bool) -> Lowered {
+    Lowered::Literal(Value::Float(if negative { -0.0 } else { 0.0 }), kind.clone())
 }
 
 /// Returns the operands of a chain of ANDs or ORs, in order, without recursion: generated conditions may be long.

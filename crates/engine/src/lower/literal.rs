@@ -58,9 +58,7 @@ pub(crate) fn literal(value: &ScalarValue) -> Result<(Value, Type), String> {
         ScalarValue::Decimal128(Some(v), ..) => Value::Integer(*v),
         ScalarValue::Date32(Some(v)) => Value::Integer((*v).into()),
         ScalarValue::Time32Second(Some(v)) | ScalarValue::Time32Millisecond(Some(v)) => Value::Integer((*v).into()),
-        ScalarValue::Time64Microsecond(Some(v)) | ScalarValue::Time64Nanosecond(Some(v)) => {
-            Value::Integer((*v).into())
-        }
+        ScalarValue::Time64Microsecond(Some(v)) | ScalarValue::Time64Nanosecond(Some(v)) => Value::Integer((*v).into()),
         ScalarValue::TimestampSecond(Some(v), _)
         | ScalarValue::TimestampMillisecond(Some(v), _)
         | ScalarValue::TimestampMicrosecond(Some(v), _)

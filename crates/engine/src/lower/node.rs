@@ -6,8 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use tandem_pipeline::{AggregateFunction, Expr, Overflow, Value};
 use tandem_column::Type;
+use tandem_pipeline::{AggregateFunction, Expr, Overflow, Value};
+
+use super::may_fail;
 
 /// The id of a column in the whole tree.
 pub(crate) type ColumnId = usize;
@@ -15,12 +17,12 @@ pub(crate) type ColumnId = usize;
 /// A relational operator.
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
-    Scan { scan: usize, filters: Vec<Expr> },                         // a table of the context, filtered
-    Input { input: usize },                                           // rows the host computes
-    Values { columns: Vec<ColumnId>, rows: Vec<Vec<Value>> },         // literal rows
-    Filter { input: Box<Node>, predicates: Vec<Expr> },               // rows where all are true
-    Let { input: Box<Node>, columns: Vec<(ColumnId, Expr)> },         // adds columns; all see only the input's
-    Join(Box<Join>),                                                  // two inputs
+    Scan { scan: usize, filters: Vec<Expr> }, // a table of the context, filtered
+    Input { input: usize },                   // rows the host computes
+    Values { columns: Vec<ColumnId>, rows: Vec<Vec<Value>> }, // literal rows
+    Filter { input: Box<Node>, predicates: Vec<Expr> }, // rows where all are true
+    Let { input: Box<Node>, columns: Vec<(ColumnId, Expr)> }, // adds columns; all see only the input's
+    Join(Box<Join>),                          // two inputs
     Aggregate { input: Box<Node>, keys: Vec<ColumnId>, aggregates: Vec<Aggregate> }, // keys keep their ids
     Sort { input: Box<Node>, keys: Vec<Order>, skip: usize, fetch: Option<usize> },
     Limit { input: Box<Node>, skip: usize, fetch: Option<usize> },
@@ -104,14 +106,17 @@ impl Node {
         }
     }
 
-    /// Adds computed columns. They are computed before a sort that keeps all rows, so that sorting comes last.
+    /// Adds computed columns. They are computed before a sort, so that it comes last, unless it keeps rows from them on
+    /// which they could fail.
     pub(crate) fn extend(self, columns: Vec<(ColumnId, Expr)>) -> Node {
         if columns.is_empty() {
             return self;
         }
         match self {
-            Node::Sort { input, keys, skip: 0, fetch: None } => {
-                Node::Sort { input: Box::new(input.extend(columns)), keys, skip: 0, fetch: None }
+            Node::Sort { input, keys, skip, fetch }
+                if fetch.is_none() || !columns.iter().any(|(_, expr)| may_fail(expr)) =>
+            {
+                Node::Sort { input: Box::new(input.extend(columns)), keys, skip, fetch }
             }
             other => Node::Let { input: Box::new(other), columns },
         }

@@ -15,7 +15,7 @@ use tandem_pipeline::{Expr as Lowered, Slot};
 
 use super::{
     context::{ColumnInfo, Context, InputInfo, ScanInfo},
-    expression::Scope,
+    expression::{Scope, Typed},
     literal::kind_of,
     node::{ColumnId, Join, Kind, Node, Order, conjuncts},
 };
@@ -110,10 +110,7 @@ impl Context<'_> {
     }
 
     fn scan(&mut self, scan: &TableScan) -> Result<Relation, String> {
-        let stats = self
-            .resolver
-            .resolve(&scan.source, &scan.table_name)
-            .ok_or("only the host can read this table")?;
+        let stats = self.resolver.resolve(&scan.source, &scan.table_name).ok_or("only the host can read this table")?;
         let schema = scan.source.schema();
         if stats.fields.len() != schema.fields().len() {
             return Err("the table's columns changed since it was registered".to_string());
@@ -130,12 +127,7 @@ impl Context<'_> {
                 origin: Some((index, position)),
             });
         }
-        self.scans.push(ScanInfo {
-            table: scan.table_name.clone(),
-            source: scan.source.clone(),
-            stats,
-            first,
-        });
+        self.scans.push(ScanInfo { table: scan.table_name.clone(), source: scan.source.clone(), stats, first });
         let all: Vec<ColumnId> = (first..self.columns.len()).collect();
         let mut node = Node::Scan { scan: index, filters: vec![] };
         if !scan.filters.is_empty() {
@@ -263,7 +255,7 @@ impl Context<'_> {
             }
             self.check(&left_key.expr)?;
             self.check(&right_key.expr)?;
-            on.push((left_key.expr, right_key.expr));
+            on.push((left_key.one_zero().expr, right_key.one_zero().expr));
         }
         let residual = match &join.filter {
             None => None,
@@ -348,13 +340,42 @@ impl Context<'_> {
 
     fn distinct(&mut self, input: &LogicalPlan) -> Result<Relation, String> {
         let input = self.child(input)?;
-        let mut keys = input.columns.clone();
+        let mut computed = Vec::new();
+        let mut columns = Vec::with_capacity(input.columns.len());
+        for column in input.columns {
+            columns.push(self.group_key(column, &mut computed)?);
+        }
+        let mut keys = columns.clone();
         keys.sort_unstable();
         keys.dedup();
-        Ok(Relation {
-            node: Node::Aggregate { input: Box::new(input.node), keys, aggregates: vec![] },
-            columns: input.columns,
-        })
+        let node = Node::Aggregate { input: Box::new(input.node.extend(computed)), keys, aggregates: vec![] };
+        Ok(Relation { node, columns })
+    }
+
+    /// Returns the column to group by for a column: itself, or for floats one that has a single zero.
+    pub(crate) fn group_key(
+        &mut self,
+        column: ColumnId,
+        computed: &mut Vec<(ColumnId, Lowered)>,
+    ) -> Result<ColumnId, String> {
+        let kind = self.kind(column)?;
+        if matches!(kind, Type::Interval | Type::Null) {
+            return Err(format!("grouping by {kind} runs on the host"));
+        }
+        if !kind.is_float() {
+            return Ok(column);
+        }
+        let (name, nullable) = (self.columns[column].name.clone(), self.columns[column].nullable);
+        // A column that is computed here cannot be read by another one of the same step.
+        let value = computed.iter().find(|(known, _)| *known == column).map(|(_, expr)| expr.clone());
+        let value = value.unwrap_or(Lowered::Slot(column));
+        let value = Typed::new(value, kind.clone(), nullable).one_zero().expr;
+        if let Some((known, _)) = computed.iter().find(|(_, expr)| *expr == value) {
+            return Ok(*known);
+        }
+        let key = self.column(name, kind, nullable);
+        computed.push((key, value));
+        Ok(key)
     }
 
     fn sort(&mut self, input: &LogicalPlan, by: &[SortExpr], fetch: Option<usize>) -> Result<Relation, String> {
