@@ -16,16 +16,42 @@
 //! # Ok(()) }
 //! ```
 
+mod analyze;
+mod capture;
+mod catalog;
 mod config;
+mod copy;
+mod ddl;
 mod error;
+mod exec;
+mod explain;
+mod files;
+mod host;
+mod info;
+mod join_order;
+mod load;
+mod location;
+mod lower;
+mod memory;
+mod names;
+mod overflow;
+mod planner;
+mod reason;
 mod report;
+mod resident;
+mod resident_exec;
+mod run;
 mod session;
+mod statement;
+mod syntax;
+mod translate;
 
 pub use arrow;
 pub use config::{Config, Mode, OnFallback};
 pub use datafusion::execution::SendableRecordBatchStream;
 pub use error::{Class, Error, Result};
+pub use info::{ColumnInfo, TableInfo, TableKind};
 pub use report::{Report, Where};
-pub use session::{ColumnInfo, Outcome, Session, TableInfo, TableKind};
+pub use session::{Outcome, Session};
 pub use tandem_column::Table;
 pub use tandem_runtime::{Cancel, Progress, QueryMetrics, Runtime};

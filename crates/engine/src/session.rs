@@ -1,131 +1,317 @@
 //! A session: tables, settings, and statements run one at a time.
+//!
+//! [`Session::run`] is the way of a statement: parsed and planned by DataFusion on the host's threads, dispatched by what
+//! it is (a table to create, files to write, a plan to explain, rows to return), and given back as a stream.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
+use arrow::array::RecordBatch;
+use arrow::datatypes::{Schema, SchemaRef};
+use datafusion::catalog::{
+    CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList, TableProvider,
+};
+use datafusion::common::TableReference;
 use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use parking_lot::RwLock;
 use tandem_column::Table;
-use tandem_runtime::Cancel;
+use tandem_runtime::{Cancel, MemoryBudget, Runtime};
+use tandem_scan::Cache;
 
-use crate::{Config, Error, Mode, OnFallback, Report};
+use crate::catalog::Tables;
+use crate::ddl;
+use crate::files::FileProvider;
+use crate::host::{Host, Stop};
+use crate::info::{self, ColumnInfo, TableInfo};
+use crate::location::{Kind, Location, list};
+use crate::memory::BudgetPool;
+use crate::overflow::{CheckedArithmetic, CheckedConstants};
+use crate::resident::ResidentTable;
+use crate::run;
+use crate::statement::Statement;
+use crate::translate::{Context, unknown_table};
+use crate::{Config, Error, Mode, OnFallback, Report, syntax};
 
 /// A session. Clones share everything.
 #[derive(Clone)]
-pub struct Session {}
+pub struct Session {
+    inner: Arc<Inner>,
+}
+
+/// What a session's statements share.
+pub(crate) struct Inner {
+    pub(crate) config: RwLock<Config>,
+    pub(crate) context: SessionContext,
+    pub(crate) tables: Arc<Tables>,
+    pub(crate) budget: Arc<MemoryBudget>,
+    pub(crate) runtime: Arc<Runtime>,
+    pub(crate) cache: Arc<Cache>,
+    host: Host,
+}
 
 /// What a statement gives: batches to read, and a report of its run.
 pub struct Outcome {
     /// The batches' schema; without fields for statements that return nothing.
     pub schema: SchemaRef,
-    /// The result; the statement runs while this is read, and dropping it cancels the rest.
+    /// The result; queries, INSERT and COPY run while this is read, and dropping it cancels the rest.
     pub stream: SendableRecordBatchStream,
     /// What ran where, filled as the stream is read.
     pub report: Arc<Report>,
 }
 
-/// What holds a table's rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TableKind {
-    /// Resident columns.
-    Resident,
-    /// Parquet files.
-    Parquet,
-    /// CSV files.
-    Csv,
-    /// Arrow IPC files.
-    Arrow,
-    /// A named query.
-    View,
-    /// Anything else, which only the host engine reads.
-    Other,
-}
-
-/// A table of the session.
-#[derive(Clone, Debug)]
-pub struct TableInfo {
-    /// Its name, qualified only outside the default schema.
-    pub name: String,
-    /// What holds its rows.
-    pub kind: TableKind,
-    /// How many rows it has, if known without reading it.
-    pub rows: Option<usize>,
-    /// Bytes in memory (resident) or on disk (files).
-    pub bytes: Option<usize>,
-}
-
-/// A column of a table.
-#[derive(Clone, Debug)]
-pub struct ColumnInfo {
-    /// Its name.
-    pub name: String,
-    /// Its SQL type.
-    pub kind: String,
-    /// Whether null may occur.
-    pub nullable: bool,
-    /// How values are held, for people: "u16 offsets from 19920101", "dictionary of 25, u8"; empty if not resident.
-    pub encoding: String,
-    /// Bytes per value, where every value has as many.
-    pub width: Option<usize>,
-    /// Bytes of the whole column in memory.
-    pub bytes: Option<usize>,
-}
-
 impl Session {
     /// Makes a session without tables.
+    ///
+    /// # Errors
+    /// If the system refuses threads.
     pub fn new(config: Config) -> Result<Session, Error> {
-        let _ = config;
-        Ok(Session {})
+        let threads = config.threads.max(1);
+        let runtime = match Runtime::global() {
+            global if global.threads() == threads => global.clone(),
+            _ => Runtime::new(threads),
+        };
+        let budget = Arc::new(MemoryBudget::new(config.memory_limit.unwrap_or(usize::MAX)));
+        let cache_limit = config.cache_limit.unwrap_or_else(|| {
+            let share = info::machine_memory() / 4;
+            config.memory_limit.map_or(share, |limit| share.min(limit / 2))
+        });
+        let tables = Arc::new(Tables::default());
+        let context = context(threads, &budget, &tables)?;
+        tables.attach(context.state_weak_ref());
+        let host = Host::new(threads)?;
+        let cache = Cache::new(cache_limit);
+        let inner = Inner { config: RwLock::new(config), context, tables, budget, runtime, cache, host };
+        Ok(Session { inner: Arc::new(inner) })
     }
+
     /// Returns the settings as they are now.
     pub fn config(&self) -> Config {
-        Config::default()
+        self.inner.config.read().clone()
     }
+
     /// Sets where the following statements run.
     pub fn set_mode(&self, mode: Mode) {
-        let _ = mode;
+        self.inner.config.write().mode = mode;
     }
+
     /// Sets what happens when a part of a following statement is left to the host engine.
     pub fn set_on_fallback(&self, on_fallback: OnFallback) {
-        let _ = on_fallback;
+        self.inner.config.write().on_fallback = on_fallback;
     }
+
     /// Splits SQL text into statements, without their semicolons; quotes and comments are respected.
+    ///
+    /// # Errors
+    /// If a quote or comment is not closed.
     pub fn split(&self, text: &str) -> Result<Vec<String>, Error> {
-        Ok(vec![text.to_string()])
+        syntax::split(text)
     }
-    /// Tells whether the text ends with a semicolon outside quotes and comments.
+
+    /// Tells whether the text ends with a semicolon outside quotes and comments, or is empty.
     pub fn is_complete(text: &str) -> bool {
-        text.trim_end().ends_with(';')
+        syntax::is_complete(text)
     }
-    /// Runs one statement.
+
+    /// Runs one statement. Statements that define something have done so when this returns.
+    ///
+    /// # Errors
+    /// One sentence that names the thing and the remedy; the session lives on.
     pub async fn run(&self, sql: &str, cancel: &Cancel) -> Result<Outcome, Error> {
-        let _ = cancel;
-        Err(Error::new(crate::Class::Unsupported, sql))
+        self.run_reporting(sql, cancel, Arc::default()).await
     }
+
+    /// Runs one statement as [`Self::run`] does, with a report that can be read before this returns.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub async fn run_reporting(&self, sql: &str, cancel: &Cancel, report: Arc<Report>) -> Result<Outcome, Error> {
+        let (inner, sql, stop) = (self.inner.clone(), sql.to_string(), Stop::default());
+        let statement = Arc::new(inner.statement(&stop, report.clone()));
+        let running = {
+            let inner = inner.clone();
+            async move { run::run(&inner, &sql, &statement).await }
+        };
+        let ran = inner.host.run(cancel, &stop, running).await?;
+        let words = ran.context;
+        let translate = move |error| words.translate(&error);
+        let stream = inner.host.stream(cancel, &stop, ran.stream, translate, inner.clone());
+        Ok(Outcome { schema: stream.schema(), stream, report })
+    }
+
     /// Makes a table of every Parquet, CSV or Arrow file in a directory, and of every subdirectory that holds such
     /// files; returns the tables' names.
+    ///
+    /// # Errors
+    /// If the directory or a file cannot be read, or two files would have the same name; no table is made then.
     pub async fn register_directory(&self, directory: &Path) -> Result<Vec<String>, Error> {
-        let _ = directory;
-        Ok(vec![])
+        let mut found: Vec<(String, Location)> = Vec::new();
+        for path in list(directory)? {
+            if Kind::of(&path).is_some_and(|kind| kind != Kind::Json) {
+                found.push((info::table_name(&path), Location::new(path)));
+            }
+        }
+        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+        let mut directories: Vec<_> = entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+        directories.sort();
+        for path in directories {
+            let hidden = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
+            if !hidden && list(&path)?.iter().any(|file| Kind::of(file).is_some_and(|kind| kind != Kind::Json)) {
+                found.push((path.file_name().unwrap_or_default().to_string_lossy().into_owned(), Location::new(path)));
+            }
+        }
+        for (position, (name, location)) in found.iter().enumerate() {
+            if let Some((_, other)) = found[..position].iter().find(|(other, _)| other == name) {
+                return Err(Error::input(format!(
+                    "two files would be the table '{name}'; rename one: '{other}' and '{location}'"
+                )));
+            }
+        }
+        let names = found.iter().map(|(name, _)| name.clone()).collect();
+        let mut providers: Vec<(String, Arc<dyn TableProvider>)> = Vec::new();
+        for (name, location) in found {
+            providers.push((name, self.open(location).await?));
+        }
+        for (name, provider) in providers {
+            ddl::put(&self.inner.context, TableReference::bare(name), provider)?;
+        }
+        Ok(names)
     }
-    /// Makes a table of a file or of a directory of files of one schema.
+
+    /// Makes a table of a file, of the files that match a pattern, or of a directory of files of one schema.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
     pub async fn register_file(&self, name: &str, path: &Path) -> Result<(), Error> {
-        let _ = (name, path);
-        Ok(())
+        let provider = self.open(Location::new(path)).await?;
+        Ok(ddl::put(&self.inner.context, TableReference::bare(name), provider)?)
     }
+
+    async fn open(&self, location: Location) -> Result<Arc<dyn TableProvider>, Error> {
+        let state = self.inner.context.state();
+        let opening = async move { FileProvider::open(location, &state).await };
+        let provider = self.inner.host.run(&Cancel::new(), &Stop::default(), opening).await?;
+        Ok(Arc::new(provider))
+    }
+
     /// Makes a table of resident columns, in place of any of that name.
+    ///
+    /// # Errors
+    /// If the columns exceed the memory limit.
     pub fn register_table(&self, name: &str, table: Arc<Table>) -> Result<(), Error> {
-        let _ = (name, table);
-        Ok(())
+        let (runtime, budget) = (&self.inner.runtime, &self.inner.budget);
+        let resident = ResidentTable::new(name, table.arrow_schema(), table, runtime, budget)?;
+        Ok(ddl::put(&self.inner.context, TableReference::bare(name), Arc::new(resident))?)
     }
+
     /// Returns the session's tables, by name.
     pub fn tables(&self) -> Vec<TableInfo> {
-        vec![]
+        self.inner.tables.all().into_iter().map(|(name, table)| info::table(name, table.as_ref())).collect()
     }
-    /// Returns the columns of a table.
+
+    /// Returns the columns of a table, or of a file by its path.
+    ///
+    /// # Errors
+    /// If there is no such table.
     pub async fn describe(&self, table: &str) -> Result<Vec<ColumnInfo>, Error> {
-        Err(Error::input(table))
+        let (inner, name) = (self.inner.clone(), table.to_string());
+        let finding = async move {
+            let words = inner.words("");
+            let found = inner.context.table_provider(TableReference::from(name.as_str())).await;
+            let found = match found {
+                Ok(found) => found,
+                // A path is one name, whatever dots it has.
+                Err(error) => match inner.context.table_provider(TableReference::bare(name.as_str())).await {
+                    Ok(found) => found,
+                    Err(second) if Location::looks_like(&name) => return Err(words.translate(&second)),
+                    Err(_) => match words.translate(&error) {
+                        error if error.message.contains("unknown table") => {
+                            return Err(unknown_table(&name, &words.tables));
+                        }
+                        error => return Err(error),
+                    },
+                },
+            };
+            Ok(info::columns(found.as_ref()))
+        };
+        self.inner.host.run(&Cancel::new(), &Stop::default(), finding).await
     }
+
     /// Forgets the cached columns of scanned files.
-    pub fn clear_cache(&self) {}
+    pub fn clear_cache(&self) {
+        self.inner.cache.clear();
+    }
+
+    /// Returns the worker pool that the session's statements run on.
+    pub fn runtime(&self) -> &Arc<Runtime> {
+        &self.inner.runtime
+    }
+}
+
+impl Inner {
+    fn statement(&self, stop: &Stop, report: Arc<Report>) -> Statement {
+        let config = self.config.read();
+        Statement {
+            report,
+            stop: stop.clone(),
+            runtime: self.runtime.clone(),
+            cache: self.cache.clone(),
+            budget: self.budget.clone(),
+            vector_rows: config.vector_rows,
+            force_collisions: config.force_collisions,
+            tables: Default::default(),
+        }
+    }
+
+    /// Returns what errors of a statement can be worded with.
+    pub(crate) fn words(&self, sql: &str) -> Context {
+        Context {
+            sql: sql.to_string(),
+            tables: self.tables.all().into_iter().map(|(name, _)| name).collect(),
+            memory_limit: self.config.read().memory_limit,
+            ..Context::default()
+        }
+    }
+}
+
+/// Makes a stream of batches that are there already.
+pub(crate) fn ready(schema: SchemaRef, batches: Vec<RecordBatch>) -> SendableRecordBatchStream {
+    Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::iter(batches.into_iter().map(Ok))))
+}
+
+/// Makes the stream of a statement that returns nothing.
+pub(crate) fn nothing() -> SendableRecordBatchStream {
+    ready(Arc::new(Schema::empty()), Vec::new())
+}
+
+/// Makes DataFusion's side of a session.
+fn context(threads: usize, budget: &Arc<MemoryBudget>, tables: &Arc<Tables>) -> Result<SessionContext, Error> {
+    let config = SessionConfig::new()
+        .with_target_partitions(threads)
+        .with_information_schema(true)
+        .with_create_default_catalog_and_schema(false);
+    let catalog = MemoryCatalogProvider::new();
+    catalog.register_schema(&config.options().catalog.default_schema, tables.clone())?;
+    let catalogs = MemoryCatalogProviderList::new();
+    catalogs.register_catalog(config.options().catalog.default_catalog.clone(), Arc::new(catalog));
+    let environment = RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(BudgetPool::new(budget.clone())))
+        // Files are listed anew for each statement, so that changes are noticed.
+        .with_object_list_cache_limit(0)
+        .build_arc()?;
+    let mut rules = PhysicalOptimizer::new().rules;
+    rules.insert(0, Arc::new(CheckedArithmetic));
+    let state = SessionStateBuilder::new()
+        .with_config(config)
+        .with_runtime_env(environment)
+        .with_catalog_list(Arc::new(catalogs))
+        .with_physical_optimizer_rules(rules)
+        .with_analyzer_rule(Arc::new(CheckedConstants))
+        .with_default_features()
+        .build();
+    Ok(SessionContext::new_with_state(state))
 }

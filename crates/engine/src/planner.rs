@@ -1,0 +1,141 @@
+//! From an optimised logical plan to one that runs: capture, then DataFusion's physical planner around what was captured.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::Session;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::error::Result;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::{LogicalPlan, UserDefinedLogicalNode};
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
+use tandem_pipeline::Sink;
+
+use crate::capture::{CaptureOptions, Captured, capture};
+use crate::exec::TandemExec;
+use crate::files::FileProvider;
+use crate::statement::{Statement, provider};
+use crate::{Error, Mode, OnFallback};
+
+/// A plan that runs, and what it was made of.
+pub(crate) struct Planned {
+    /// The logical plan with captured nodes in it.
+    pub(crate) logical: LogicalPlan,
+    /// What runs.
+    pub(crate) physical: Arc<dyn ExecutionPlan>,
+}
+
+/// Optimises and plans a statement for the given mode; its report learns what was captured and why the rest was not.
+pub(crate) async fn plan(
+    logical: &LogicalPlan,
+    state: &SessionState,
+    statement: &Arc<Statement>,
+    mode: Mode,
+    on_fallback: OnFallback,
+) -> Result<Planned> {
+    let mut logical = state.optimize(logical)?;
+    let mut sorted = false;
+    if mode != Mode::Host {
+        let reads = reads_user_table(&logical);
+        let (taken, reasons) = capture(logical, statement.as_ref(), &CaptureOptions::default())?;
+        logical = taken;
+        let mut captured = 0;
+        visit_captured(&logical, &mut |node| {
+            captured += 1;
+            sorted |= matches!(node.query.pipelines.last().map(|pipeline| &pipeline.sink), Some(Sink::Sort { .. }));
+        })?;
+        let reasons: Vec<String> = if reads { reasons.iter().map(ToString::to_string).collect() } else { Vec::new() };
+        if on_fallback == OnFallback::Error && !reasons.is_empty() {
+            return Err(Error::unsupported(format!(
+                "a part of the statement would run on the host engine; allow it with --on-fallback warn: {}",
+                reasons.join("; ")
+            ))
+            .into());
+        }
+        statement.report.planned(captured, reasons);
+    }
+    let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(Extensions(statement.clone()))]);
+    let physical = if sorted {
+        // The host does not know that these rows are in order, and would deal them out to parallel projections.
+        let mut state = state.clone();
+        state.config_mut().options_mut().optimizer.enable_round_robin_repartition = false;
+        planner.create_physical_plan(&logical, &state).await?
+    } else {
+        planner.create_physical_plan(&logical, state).await?
+    };
+    Ok(Planned { logical, physical })
+}
+
+/// Calls `f` for each captured node of a plan, in subqueries too.
+pub(crate) fn visit_captured(plan: &LogicalPlan, f: &mut dyn FnMut(&Captured)) -> Result<()> {
+    plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::Extension(extension) = node
+            && let Some(captured) = extension.node.as_ref().as_any().downcast_ref::<Captured>()
+        {
+            f(captured);
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(())
+}
+
+/// Tells whether a plan reads a table of the user's, rather than constants or the catalogue.
+pub(crate) fn reads_user_table(plan: &LogicalPlan) -> bool {
+    let mut found = false;
+    let visited = plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node {
+            found |= scan.table_name.schema() != Some("information_schema");
+        }
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    });
+    visited.is_ok() && found
+}
+
+/// Returns the files that a plan reads, for messages.
+pub(crate) fn files(plan: &LogicalPlan) -> Vec<String> {
+    let mut files = Vec::new();
+    // Failing to collect only makes messages poorer.
+    let _ = plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node
+            && let Some(table) = provider(&scan.source).and_then(|table| table.downcast_ref::<FileProvider>())
+        {
+            files.extend(table.paths());
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    files.dedup();
+    files
+}
+
+/// Calls `f` for each captured node of a physical plan.
+pub(crate) fn visit_exec(plan: &Arc<dyn ExecutionPlan>, f: &mut dyn FnMut(&TandemExec)) -> Result<()> {
+    plan.apply(|node| {
+        if let Some(exec) = node.downcast_ref::<TandemExec>() {
+            f(exec);
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(())
+}
+
+/// Plans captured nodes of one statement.
+struct Extensions(Arc<Statement>);
+
+#[async_trait]
+impl ExtensionPlanner for Extensions {
+    async fn plan_extension(
+        &self,
+        _planner: &dyn PhysicalPlanner,
+        node: &dyn UserDefinedLogicalNode,
+        _logical_inputs: &[&LogicalPlan],
+        physical_inputs: &[Arc<dyn ExecutionPlan>],
+        _session: &dyn Session,
+        _planning: &PhysicalPlanningContext,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let Some(captured) = node.as_any().downcast_ref::<Captured>() else { return Ok(None) };
+        let exec = TandemExec::new(captured.clone(), physical_inputs.to_vec(), self.0.clone())?;
+        Ok(Some(Arc::new(exec)))
+    }
+}

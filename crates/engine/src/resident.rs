@@ -1,0 +1,212 @@
+//! Resident tables in DataFusion's catalogue.
+//!
+//! A [`ResidentTable`] holds an immutable [`Table`] behind a lock: a statement takes a snapshot, INSERT makes a new table
+//! that shares the old parts and puts it in place at its end. The host engine reads a snapshot through
+//! [`ResidentExec`], as Arrow batches made on the fly; Tandem's own queries read the columns directly.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::{Constraints, Statistics};
+use datafusion::datasource::sink::{DataSink, DataSinkExec};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::dml::InsertOp;
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
+use parking_lot::{Mutex, RwLock};
+use tandem_column::{Field, Table};
+use tandem_runtime::{MemoryBudget, Runtime};
+
+use crate::Error;
+use crate::error::external;
+use crate::load::load;
+use crate::memory::Holding;
+use crate::resident_exec::{ResidentExec, statistics};
+
+/// A table of resident columns.
+#[derive(Debug)]
+pub(crate) struct ResidentTable {
+    shared: Arc<Shared>,
+    constraints: Constraints,
+    defaults: HashMap<String, Expr>,
+}
+
+/// What the table shares with a statement that inserts into it.
+#[derive(Debug)]
+struct Shared {
+    name: String,
+    schema: SchemaRef,
+    table: RwLock<Arc<Table>>,
+    /// The table's bytes in the budget; locked while rows are put in, so that insertions follow each other.
+    holding: Mutex<Holding>,
+    budget: Arc<MemoryBudget>,
+    runtime: RuntimeHandle,
+}
+
+struct RuntimeHandle(Arc<Runtime>);
+
+impl fmt::Debug for RuntimeHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Runtime({} threads)", self.0.threads())
+    }
+}
+
+impl ResidentTable {
+    /// Makes a table whose rows the host sees with the given schema.
+    ///
+    /// # Errors
+    /// Exhausted, if the table's columns exceed the memory limit.
+    pub(crate) fn new(
+        name: &str,
+        schema: SchemaRef,
+        table: Arc<Table>,
+        runtime: &Arc<Runtime>,
+        budget: &Arc<MemoryBudget>,
+    ) -> tandem_column::Result<ResidentTable> {
+        let holding = Holding::take(budget, table.byte_len(), &format!("the table '{name}'"))?;
+        Ok(ResidentTable {
+            shared: Arc::new(Shared {
+                name: name.to_string(),
+                schema,
+                table: RwLock::new(table),
+                holding: Mutex::new(holding),
+                budget: budget.clone(),
+                runtime: RuntimeHandle(runtime.clone()),
+            }),
+            constraints: Constraints::default(),
+            defaults: HashMap::new(),
+        })
+    }
+
+    /// Adds what CREATE TABLE declared: keys and default values.
+    pub(crate) fn declare(mut self, constraints: Constraints, defaults: HashMap<String, Expr>) -> ResidentTable {
+        self.constraints = constraints;
+        self.defaults = defaults;
+        self
+    }
+
+    /// Returns the rows as they are now.
+    pub(crate) fn snapshot(&self) -> Arc<Table> {
+        self.shared.table.read().clone()
+    }
+}
+
+impl Shared {
+    /// Puts new rows behind the old ones, or in their place; all of them or none.
+    fn insert(&self, rows: Table, operation: InsertOp) -> tandem_column::Result<()> {
+        let mut holding = self.holding.lock();
+        let table = match operation {
+            InsertOp::Append => self.table.read().clone().append(&rows)?,
+            InsertOp::Overwrite | InsertOp::Replace => rows,
+        };
+        holding.resize(table.byte_len(), &format!("the table '{}'", self.name))?;
+        *self.table.write() = Arc::new(table);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl TableProvider for ResidentTable {
+    fn schema(&self) -> SchemaRef {
+        self.shared.schema.clone()
+    }
+
+    fn constraints(&self) -> Option<&Constraints> {
+        Some(&self.constraints)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn get_column_default(&self, column: &str) -> Option<&Expr> {
+        self.defaults.get(column)
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let table = self.snapshot();
+        let (table, schema) = match projection {
+            Some(columns) => (Arc::new(table.project(columns)), Arc::new(self.shared.schema.project(columns)?)),
+            None => (table, self.shared.schema.clone()),
+        };
+        let partitions = state.config().target_partitions();
+        Ok(Arc::new(ResidentExec::new(self.shared.name.clone(), table, schema, partitions, limit)))
+    }
+
+    fn statistics(&self) -> Option<Statistics> {
+        Some(statistics(&self.snapshot(), &self.shared.schema))
+    }
+
+    async fn insert_into(
+        &self,
+        _state: &dyn Session,
+        input: Arc<dyn ExecutionPlan>,
+        operation: InsertOp,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let fields = self.snapshot().schema.clone();
+        let sink = ResidentSink { shared: self.shared.clone(), fields, operation };
+        Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), None)))
+    }
+
+    async fn delete_from(&self, _state: &dyn Session, filters: Vec<Expr>) -> Result<Arc<dyn ExecutionPlan>> {
+        let name = &self.shared.name;
+        let advice = if filters.is_empty() { "DROP TABLE and create it again" } else { "CREATE TABLE … AS SELECT" };
+        Err(Error::unsupported(format!("DELETE is not supported; keep the other rows by {advice}: table '{name}'"))
+            .into())
+    }
+
+    async fn update(
+        &self,
+        _state: &dyn Session,
+        _assignments: Vec<(String, Expr)>,
+        _filters: Vec<Expr>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let name = &self.shared.name;
+        Err(Error::unsupported(format!(
+            "UPDATE is not supported; make the new rows by CREATE TABLE … AS SELECT: table '{name}'"
+        ))
+        .into())
+    }
+}
+
+/// Takes the rows of an INSERT.
+#[derive(Debug)]
+struct ResidentSink {
+    shared: Arc<Shared>,
+    fields: Arc<[Field]>,
+    operation: InsertOp,
+}
+
+impl DisplayAs for ResidentSink {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "resident table '{}'", self.shared.name)
+    }
+}
+
+#[async_trait]
+impl DataSink for ResidentSink {
+    fn schema(&self) -> &SchemaRef {
+        &self.shared.schema
+    }
+
+    async fn write_all(&self, data: SendableRecordBatchStream, _context: &Arc<TaskContext>) -> Result<u64> {
+        let shared = self.shared.clone();
+        let rows = load(data, self.fields.clone(), &shared.name, &shared.runtime.0, &shared.budget).await?;
+        let count = rows.rows() as u64;
+        let operation = self.operation;
+        let inserted = tokio::task::spawn_blocking(move || shared.insert(rows, operation));
+        inserted.await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?.map_err(external)?;
+        Ok(count)
+    }
+}

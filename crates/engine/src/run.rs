@@ -1,0 +1,128 @@
+//! One statement, dispatched by what it is.
+
+use std::sync::Arc;
+
+use datafusion::error::DataFusionError;
+use datafusion::execution::{SendableRecordBatchStream, SessionState};
+use datafusion::logical_expr::dml::CopyTo;
+use datafusion::logical_expr::Statement as PlanStatement;
+use datafusion::logical_expr::{DdlStatement, ExplainFormat, LogicalPlan};
+use datafusion::physical_plan::execute_stream;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::TryStreamExt;
+
+use crate::analyze::{explain, explain_analyze};
+use crate::copy::{Staging, infer_format};
+use crate::ddl::{create_external, create_table};
+use crate::planner::{files, plan};
+use crate::session::{Inner, nothing, ready};
+use crate::statement::Statement;
+use crate::translate::Context;
+use crate::{Error, Mode};
+
+/// A statement that is under way.
+pub(crate) struct Ran {
+    pub(crate) stream: SendableRecordBatchStream,
+    /// What its errors are worded with.
+    pub(crate) context: Context,
+}
+
+/// Runs a statement up to the point where rows are read. Called on the host's threads.
+pub(crate) async fn run(inner: &Inner, sql: &str, statement: &Arc<Statement>) -> Result<Ran, Error> {
+    let mut words = inner.words(sql);
+    match dispatch(inner, sql, statement, &mut words).await {
+        Ok(stream) => Ok(Ran { stream, context: words }),
+        Err(error) => Err(words.translate(&error)),
+    }
+}
+
+async fn dispatch(
+    inner: &Inner,
+    sql: &str,
+    statement: &Arc<Statement>,
+    words: &mut Context,
+) -> Result<SendableRecordBatchStream, DataFusionError> {
+    let state = inner.context.state();
+    let dialect = state.config_options().sql_parser.dialect;
+    let parsed = infer_format(state.sql_to_statement(sql, &dialect)?);
+    let logical = state.statement_to_plan(parsed).await?;
+    words.files = files(&logical);
+    let (mode, on_fallback) = {
+        let config = inner.config.read();
+        (config.mode, config.on_fallback)
+    };
+    match logical {
+        LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(create)) => {
+            create_table(create, &inner.context, &state, statement, mode, on_fallback).await?;
+            Ok(nothing())
+        }
+        LogicalPlan::Ddl(DdlStatement::CreateExternalTable(create)) => {
+            words.files = create.locations.clone();
+            create_external(*create, &inner.context, &state).await?;
+            Ok(nothing())
+        }
+        LogicalPlan::Explain(ref plan) if mode != Mode::Host && plan.explain_format == ExplainFormat::Indent => {
+            let rows = explain(&plan.plan, plan.verbose, &state, statement, mode).await?;
+            Ok(ready(rows.schema(), vec![rows]))
+        }
+        LogicalPlan::Analyze(ref plan) if mode != Mode::Host => {
+            let rows = explain_analyze(&plan.input, plan.verbose, &state, statement, mode).await?;
+            Ok(ready(rows.schema(), vec![rows]))
+        }
+        LogicalPlan::Explain(_) | LogicalPlan::Analyze(_) => {
+            let physical = state.create_physical_plan(&logical).await?;
+            execute_stream(physical, state.task_ctx())
+        }
+        LogicalPlan::Copy(copy) => copy_to(copy, inner, &state, statement, words).await,
+        LogicalPlan::Statement(PlanStatement::Execute(_)) => {
+            // Fills in the parameters; what comes back is the query.
+            let prepared = inner.context.execute_logical_plan(logical).await?;
+            let planned = plan(prepared.logical_plan(), &state, statement, mode, on_fallback).await?;
+            execute_stream(planned.physical, state.task_ctx())
+        }
+        LogicalPlan::Statement(
+            PlanStatement::SetVariable(_)
+            | PlanStatement::ResetVariable(_)
+            | PlanStatement::Prepare(_)
+            | PlanStatement::Deallocate(_),
+        )
+        | LogicalPlan::Ddl(_) => {
+            inner.context.execute_logical_plan(logical).await?;
+            Ok(nothing())
+        }
+        LogicalPlan::Statement(other) => {
+            Err(Error::unsupported(format!("the statement is not supported: {}", other.name())).into())
+        }
+        query => {
+            let planned = plan(&query, &state, statement, mode, on_fallback).await?;
+            execute_stream(planned.physical, state.task_ctx())
+        }
+    }
+}
+
+/// Plans a COPY into a hidden place; reading the stream writes the rows and then puts the file in place.
+async fn copy_to(
+    mut copy: CopyTo,
+    inner: &Inner,
+    state: &SessionState,
+    statement: &Arc<Statement>,
+    words: &mut Context,
+) -> Result<SendableRecordBatchStream, DataFusionError> {
+    let (mode, on_fallback) = {
+        let config = inner.config.read();
+        (config.mode, config.on_fallback)
+    };
+    let staging = Staging::redirect(&mut copy)?;
+    words.target = staging.as_ref().map(Staging::target);
+    let planned = plan(&LogicalPlan::Copy(copy), state, statement, mode, on_fallback).await?;
+    let rows = execute_stream(planned.physical, state.task_ctx())?;
+    let Some(staging) = staging else { return Ok(rows) };
+    let schema = rows.schema();
+    let written = async move {
+        let counts: Vec<_> = rows.try_collect().await?;
+        let committed = tokio::task::spawn_blocking(move || staging.commit());
+        committed.await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))??;
+        Ok::<_, DataFusionError>(futures::stream::iter(counts.into_iter().map(Ok)))
+    };
+    Ok(Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::once(written).try_flatten())))
+}

@@ -1,0 +1,73 @@
+//! Cancelling ends a statement soon, whatever runs it, and the session lives on.
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use futures::{StreamExt, TryStreamExt};
+use support::{rows, run_all, session};
+use tandem_engine::{Cancel, Error, Mode, Session};
+
+/// How late a cancelled statement may end.
+const SOON: Duration = Duration::from_secs(1);
+
+async fn prepare(mode: Mode) -> Session {
+    let session = session(mode);
+    run_all(&session, &["CREATE TABLE n AS SELECT value AS a, value % 7 AS b FROM generate_series(1, 100000)"]).await;
+    session
+}
+
+const LONG: [&str; 3] = [
+    "SELECT count(*) FROM n x, n y WHERE (x.a * y.a) % 1000003 = x.b + y.b",
+    "SELECT sum(x.a * y.b) FROM n x CROSS JOIN n y",
+    "SELECT x.a, y.a FROM n x JOIN n y ON x.b = y.b ORDER BY x.a * y.a LIMIT 5",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_statement_ends_soon() {
+    for mode in [Mode::Auto, Mode::Host] {
+        let session = prepare(mode).await;
+        for sql in LONG {
+            let cancel = Cancel::new();
+            let running = {
+                let (session, cancel) = (session.clone(), cancel.clone());
+                tokio::spawn(async move {
+                    let outcome = session.run(sql, &cancel).await?;
+                    outcome.stream.try_collect::<Vec<_>>().await.map_err(Error::from)
+                })
+            };
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            assert!(!running.is_finished(), "not long enough to test: {mode} {sql}");
+            let start = Instant::now();
+            cancel.cancel();
+            let error = running.await.unwrap().unwrap_err();
+            assert!(error.is_cancelled(), "{mode} {sql}: {error}");
+            assert!(start.elapsed() < SOON, "{mode} {sql}: {:?}", start.elapsed());
+            assert_eq!(rows(&session, "SELECT count(*) FROM n").await, ["100000"]);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dropping_the_stream_frees_the_workers() {
+    let session = prepare(Mode::Auto).await;
+    for sql in LONG {
+        let outcome = session.run(sql, &Cancel::new()).await.unwrap();
+        let mut stream = outcome.stream;
+        let _ = tokio::time::timeout(Duration::from_millis(200), stream.next()).await;
+        drop(stream);
+    }
+    let start = Instant::now();
+    assert_eq!(rows(&session, "SELECT count(*) FROM n WHERE b = 3").await, ["14286"]);
+    assert!(start.elapsed() < 2 * SOON, "{:?}", start.elapsed());
+}
+
+#[tokio::test]
+async fn a_statement_cancelled_before_it_begins_does_not() {
+    let session = session(Mode::Auto);
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let error = session.run("CREATE TABLE t AS SELECT 1 AS a", &cancel).await.err().unwrap();
+    assert!(error.is_cancelled());
+    assert!(session.tables().is_empty());
+}
