@@ -74,6 +74,11 @@ impl<'a> Frame<'a> {
         Self::new(layout, Some(part), Active::Run { start, count })
     }
 
+    /// Makes a frame of listed rows of a part.
+    pub(crate) fn list(layout: &'a Layout, part: &'a Part, rows: Vec<u32>) -> Frame<'a> {
+        Self::new(layout, Some(part), Active::List(rows))
+    }
+
     /// Makes a frame of rows that have no source row: all slots are null until stored.
     pub(crate) fn detached(layout: &'a Layout, count: usize) -> Frame<'a> {
         Self::new(layout, None, Active::Run { start: 0, count })
@@ -157,23 +162,6 @@ impl<'a> Frame<'a> {
             matches: matches.collect(),
             vectors: RefCell::new(vectors),
         }
-    }
-
-    /// Returns whether any slot but the source's has been fetched or stored.
-    pub(crate) fn is_bare(&self) -> bool {
-        self.vectors.borrow().iter().all(Option::is_none)
-            && self.matches.iter().all(|m| !matches!(m, Matches::Listed(_)))
-    }
-
-    /// Returns a bare frame with other rows of the same part.
-    pub(crate) fn with_list(self, rows: Vec<u32>) -> Frame<'a> {
-        debug_assert!(self.is_bare(), "only a bare frame may change its rows");
-        Frame { rows: Active::List(rows), ..self }
-    }
-
-    /// Returns the part of the source rows.
-    pub(crate) fn part(&self) -> Option<&'a Part> {
-        self.part
     }
 }
 

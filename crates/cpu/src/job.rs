@@ -135,7 +135,7 @@ enum SinkState {
 /// One worker's state of a job.
 pub struct Worker {
     sink: SinkState,
-    selections: Vec<SelectionState>,
+    selection: SelectionState,
     counters: Vec<Counter>,
     rows_out: u64,
 }
@@ -207,12 +207,8 @@ impl Job {
             SinkPlan::Sort { kinds, .. } => collector(kinds, "sorting"),
             SinkPlan::Materialize { kinds, .. } => collector(kinds, "the result"),
         };
-        let selections = self.operations.iter().filter_map(|operation| match operation {
-            Operation::Select(selection) => Some(selection.state()),
-            _ => None,
-        });
-        let selections = std::iter::once(self.first.state()).chain(selections).collect();
-        Worker { sink, selections, counters: vec![Counter::default(); self.labels.len()], rows_out: 0 }
+        let counters = vec![Counter::default(); self.labels.len()];
+        Worker { sink, selection: self.first.state(), counters, rows_out: 0 }
     }
 
     /// Takes one morsel through the pipeline.
@@ -224,21 +220,36 @@ impl Job {
         let part = &*self.table.parts[part];
         let covered = self.first.covered(&self.layout, part, start);
         let (mut start, end) = (start, start + count);
+        // Rows that pass the first selection wait here until they fill a vector, so that what follows has enough to do.
+        let mut waiting = Vec::new();
         while start < end {
             if self.enough.is_some_and(|enough| self.emitted.load(Ordering::Relaxed) >= enough) {
                 return Ok(());
             }
             let count = self.settings.vector_rows.min(end - start);
-            let mut frame = Frame::run(&self.layout, part, start, count);
-            self.direct.iter().for_each(|d| frame.set_matches(d.step, Matches::FromColumn { column: d.column, min: d.min }));
+            let (state, counters) = (&mut worker.selection, &mut worker.counters);
+            match self.first.apply_run(&self.layout, part, start, count, &covered, state, counters) {
+                None => self.enter(worker, Frame::run(&self.layout, part, start, count), index)?,
+                Some(rows) if waiting.is_empty() => waiting = rows,
+                Some(rows) => waiting.extend_from_slice(&rows),
+            }
             start += count;
-            let (state, counters) = (&mut worker.selections[0], &mut worker.counters);
-            let frame = self.first.apply(frame, &covered, state, counters, &self.functions)?;
-            if let Some(frame) = frame {
-                self.advance(worker, frame, 0, 1, index)?;
+            if waiting.len() >= self.settings.vector_rows || start == end && !waiting.is_empty() {
+                self.enter(worker, Frame::list(&self.layout, part, std::mem::take(&mut waiting)), index)?;
             }
         }
         Ok(())
+    }
+
+    /// Takes a frame that passed the encoded filters of the first selection into the pipeline.
+    fn enter<'j>(&'j self, worker: &mut Worker, mut frame: Frame<'j>, morsel: usize) -> Result<()> {
+        for direct in &self.direct {
+            frame.set_matches(direct.step, Matches::FromColumn { column: direct.column, min: direct.min });
+        }
+        match self.first.apply_general(frame, &mut worker.counters, &self.functions)? {
+            Some(frame) => self.advance(worker, frame, 0, morsel),
+            None => Ok(()),
+        }
     }
 
     /// Takes a frame through the operations from `at` on, into the sink.
@@ -247,20 +258,14 @@ impl Job {
         worker: &mut Worker,
         mut frame: Frame<'j>,
         at: usize,
-        selection: usize,
         morsel: usize,
     ) -> Result<()> {
         for (index, operation) in self.operations.iter().enumerate().skip(at) {
-            let selection = selection
-                + self.operations[at..index].iter().filter(|o| matches!(o, Operation::Select(_))).count();
             match operation {
-                Operation::Select(select) => {
-                    let (state, counters) = (&mut worker.selections[selection], &mut worker.counters);
-                    match select.apply(frame, &[], state, counters, &self.functions)? {
-                        Some(kept) => frame = kept,
-                        None => return Ok(()),
-                    }
-                }
+                Operation::Select(select) => match select.apply(frame, &mut worker.counters, &self.functions)? {
+                    Some(kept) => frame = kept,
+                    None => return Ok(()),
+                },
                 Operation::Let { counter, first, exprs } => {
                     let began = Instant::now();
                     let values = exprs.iter().map(|expr| evaluate::evaluate(expr, &frame, &self.functions));
@@ -278,7 +283,7 @@ impl Job {
                     probe.run(frame, &self.functions, &mut |next| {
                         let began = Instant::now();
                         out += next.count() as u64;
-                        self.advance(worker, next, index + 1, selection, morsel)?;
+                        self.advance(worker, next, index + 1, morsel)?;
                         beyond += began.elapsed();
                         Ok(())
                     })?;
@@ -401,21 +406,15 @@ impl Job {
 
     /// Sends build rows that probes emit at the end through the steps behind them.
     fn emit_leftovers(&self, workers: &mut Vec<Worker>) -> Result<()> {
-        let mut selection = 1;
         for (index, operation) in self.operations.iter().enumerate() {
-            match operation {
-                Operation::Select(_) => selection += 1,
-                Operation::Probe(probe) if probe.matched.is_some() => {
-                    if workers.is_empty() {
-                        workers.push(self.worker());
-                    }
-                    for entries in probe.leftover().chunks(self.settings.vector_rows.max(1)) {
-                        let mut frame = Frame::detached(&self.layout, entries.len());
-                        frame.set_matches(probe.step, Matches::Listed(Rc::new(entries.to_vec())));
-                        self.advance(&mut workers[0], frame, index + 1, selection, self.morsels.len())?;
-                    }
+            let Operation::Probe(probe) = operation else { continue };
+            for entries in probe.leftover().chunks(self.settings.vector_rows) {
+                if workers.is_empty() {
+                    workers.push(self.worker());
                 }
-                _ => {}
+                let mut frame = Frame::detached(&self.layout, entries.len());
+                frame.set_matches(probe.step, Matches::Listed(Rc::new(entries.to_vec())));
+                self.advance(&mut workers[0], frame, index + 1, self.morsels.len())?;
             }
         }
         Ok(())

@@ -13,7 +13,7 @@ use crate::{
     filter::Filter,
     frame::{Frame, Layout, Origin},
     job::Counter,
-    kernel::{self, Rows, Set},
+    kernel::{self, Set},
 };
 
 /// Vectors between two looks at the order of set filters.
@@ -92,31 +92,26 @@ impl Selection {
         self.filters.iter().map(covers).collect()
     }
 
-    /// Drops the rows that some filter does not keep; `None` if none is left.
+    /// Drops the rows of a frame that some filter does not keep; `None` if none is left.
     pub(crate) fn apply<'a>(
         &self,
         frame: Frame<'a>,
-        covered: &[bool],
-        state: &mut SelectionState,
         counters: &mut [Counter],
         functions: &[Arc<UserFunction>],
     ) -> Result<Option<Frame<'a>>> {
-        if self.filters.is_empty() {
-            return Ok(Some(frame));
+        match self.apply_encoded(frame, counters)? {
+            Some(frame) => self.apply_general(frame, counters, functions),
+            None => Ok(None),
         }
-        let mut frame = match (frame.part(), frame.rows(), frame.is_bare()) {
-            (Some(part), Rows::Run { start, count }, true) => {
-                match self.apply_run(frame.layout, part, start, count, covered, state, counters) {
-                    None => frame,
-                    Some(rows) if rows.is_empty() => return Ok(None),
-                    Some(rows) => frame.with_list(rows),
-                }
-            }
-            _ => match self.apply_encoded(frame, state, counters)? {
-                Some(frame) => frame,
-                None => return Ok(None),
-            },
-        };
+    }
+
+    /// Drops the rows of a frame that some general expression does not keep; `None` if none is left.
+    pub(crate) fn apply_general<'a>(
+        &self,
+        mut frame: Frame<'a>,
+        counters: &mut [Counter],
+        functions: &[Arc<UserFunction>],
+    ) -> Result<Option<Frame<'a>>> {
         for placed in &self.filters {
             let Filter::General(expr) = &placed.filter else { continue };
             let began = Instant::now();
@@ -132,8 +127,8 @@ impl Selection {
         Ok(Some(frame))
     }
 
-    /// Applies the encoded filters to a run of rows; `None` if every row passes without a look.
-    fn apply_run(
+    /// Lists the rows of a run that the encoded filters keep; `None` if every row passes without a look.
+    pub(crate) fn apply_run(
         &self,
         layout: &Layout,
         part: &Part,
@@ -212,14 +207,12 @@ impl Selection {
         list
     }
 
-    /// Applies the encoded filters to a frame that is no longer a bare run.
+    /// Applies the encoded filters to a frame that is no longer a run of the source.
     fn apply_encoded<'a>(
         &self,
         mut frame: Frame<'a>,
-        state: &mut SelectionState,
         counters: &mut [Counter],
     ) -> Result<Option<Frame<'a>>> {
-        state.reorder(self);
         for placed in &self.filters {
             let began = Instant::now();
             let before = frame.count();
