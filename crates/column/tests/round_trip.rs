@@ -211,21 +211,14 @@ fn assert_same(expected: &ArrayRef, found: &ArrayRef, what: &str) {
 fn every_type_survives() {
     seeded("every_type_survives", |random| {
         for kind in kinds() {
-            for (rows, nulls, style) in [
-                (0, 0, 0),
-                (1, 0, 1),
-                (1, 10, 1),
-                (100, 0, 0),
-                (100, 3, 1),
-                (300, 2, 2),
-                (66_000, 2, 1),
-                (40, 10, 0),
-            ] {
+            for (rows, nulls, style) in
+                [(0, 0, 0), (1, 0, 1), (1, 10, 1), (100, 0, 0), (100, 3, 1), (300, 2, 2), (66_000, 2, 1), (40, 10, 0)]
+            {
                 let source = array(random, &kind, rows, nulls, style);
                 let what = format!("{kind}, {rows} rows, {nulls} nulls, style {style}");
                 let own = Type::from_arrow(&kind).expect("supported");
                 // A slice first: offsets into arrays must be honoured.
-                let start = random.random_range(0..=rows / 2);
+                let start = random.random_range(0..=(rows / 2).min(100));
                 let source = source.slice(start, rows - start);
                 let column = Column::from_arrow(&source, &own).expect(&what);
                 check_column(&column, &source, &what);
