@@ -14,7 +14,7 @@ impl Table {
     ///
     /// Old parts are shared unless a dictionary gains values, which moves codes; a last part of fewer rows than a block
     /// is joined with what follows, so that many small insertions do not make many parts. Statistics are merged, not
-    /// computed again: what they say stays true, but uniqueness may be lost and distinct values overestimated.
+    /// computed again: what they say stays true, but uniqueness may be lost and distinct values underestimated.
     ///
     /// # Errors
     /// If the columns' types differ.
