@@ -13,10 +13,11 @@ use tandem_pipeline::{AggregateFunction, Arithmetic, ArithmeticOperator, Expr as
 
 use super::{
     context::Context,
-    expression::{Scope, Typed},
+    expression::Scope,
     literal::kind_of,
     node::{Aggregate, ColumnId, Node},
     plan::{Relation, unalias},
+    typed::Typed,
 };
 
 /// The digits a decimal holds at most.

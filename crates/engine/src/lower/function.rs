@@ -4,10 +4,7 @@ use datafusion::logical_expr::{Expr, expr::ScalarFunction};
 use tandem_column::Type;
 use tandem_pipeline::{DateField, Expr as Lowered, Failure, Function, Value};
 
-use super::{
-    context::Context,
-    expression::{Scope, Typed},
-};
+use super::{context::Context, expression::Scope, typed::Typed};
 
 impl Context<'_> {
     /// Lowers a call of a scalar function.

@@ -15,6 +15,7 @@ pub(crate) mod node;
 mod plan;
 #[cfg(test)]
 mod tests;
+mod typed;
 mod visit;
 
 use std::sync::Arc;

@@ -15,9 +15,10 @@ use tandem_pipeline::{Expr as Lowered, Slot};
 
 use super::{
     context::{ColumnInfo, Context, InputInfo, ScanInfo},
-    expression::{Scope, Typed},
+    expression::Scope,
     literal::kind_of,
     node::{ColumnId, Join, Kind, Node, Order, conjuncts},
+    typed::Typed,
 };
 use crate::{capture, reason::Reason};
 

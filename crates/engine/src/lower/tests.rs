@@ -183,3 +183,19 @@ async fn joins_of_every_kind_are_taken() {
         lowered(sql).await;
     }
 }
+
+/// The host takes both zeros for equal; the IR orders −0.0 before 0.0.
+#[tokio::test]
+async fn both_zeros_are_equal() {
+    for (condition, filter) in [
+        ("x = 0", "filter x in (-0.0, 0.0)"),
+        ("x < 0", "filter x < -0.0"),
+        ("x >= 0", "filter x >= -0.0"),
+        ("x > 0", "filter x > 0.0"),
+        ("x > 1", "filter x > 1.0"),
+    ] {
+        let text = lowered(&format!("select i from t where {condition}")).await;
+        assert!(text.contains(filter), "{condition}: {text}");
+    }
+    assert!(lowered("select x, count(*) from t group by x").await.contains("x + 0.0"));
+}
