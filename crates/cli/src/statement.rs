@@ -14,8 +14,8 @@ use tandem_runtime::Cancel;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::{
-    arguments::{Arguments, EngineArguments},
-    failure::Failure,
+    arguments::Arguments,
+    failure::{Failure, sentence},
     format::{self, Format, Style},
     interrupt::Interrupt,
     output::Output,
@@ -45,7 +45,7 @@ pub struct Runner {
 impl Runner {
     /// Makes a session as the command line describes it, with the tables of `--data`.
     pub fn new(arguments: &Arguments) -> Result<Self, Failure> {
-        let tokio = runtime(&arguments.engine)?;
+        let tokio = runtime()?;
         let interrupt = Interrupt::listen(&tokio);
         let session = Session::new(arguments.engine.config())?;
         let output = Output::open(arguments.output.as_deref(), interrupt.clone())?;
@@ -116,9 +116,7 @@ impl Runner {
             Err(_) if cancel.is_cancelled() => return Err(Failure::Interrupted),
             Err(failure) => return Err(failure),
         };
-        if let Some(report) = report {
-            self.report_fallback(&report);
-        }
+        self.report_fallback(&report);
         if self.timer {
             let _ = writeln!(io::stderr(), "time: {:.3} ms", elapsed.as_secs_f64() * 1e3);
         }
@@ -126,9 +124,10 @@ impl Runner {
     }
 
     /// Runs a statement to its end; tells whether it had a result.
-    async fn execute(&self, sql: &str, cancel: &Cancel, bar: &Bar) -> Result<(Option<Arc<Report>>, bool), Failure> {
-        let mut outcome = self.session.run(sql, cancel).await?;
-        bar.follow(&outcome.report.progress);
+    async fn execute(&self, sql: &str, cancel: &Cancel, bar: &Bar) -> Result<(Arc<Report>, bool), Failure> {
+        let report = Arc::new(Report::default());
+        bar.follow(&report.progress);
+        let mut outcome = self.session.run_reporting(sql, cancel, report).await?;
         let has_result = !outcome.schema.fields().is_empty();
         let mut writer = if has_result { Some(self.writer(&outcome.schema)?) } else { None };
         while let Some(batch) = outcome.stream.next().await {
@@ -140,7 +139,7 @@ impl Runner {
         if let Some(writer) = writer {
             writer.finish().map_err(|message| self.failure(message))?;
         }
-        Ok((Some(outcome.report), has_result))
+        Ok((outcome.report, has_result))
     }
 
     /// Writes a result that did not come from a statement.
@@ -196,20 +195,20 @@ impl Runner {
         if config.mode == Mode::Host || config.on_fallback != OnFallback::Warn || report.placement() == Where::Cpu {
             return;
         }
-        for reason in report.reasons() {
-            note(&reason);
+        // An operator that only follows its input tells nothing new.
+        for reason in report.reasons().iter().filter(|reason| !reason.ends_with("its input runs on the host")) {
+            note(reason);
         }
     }
 }
 
-/// Makes the runtime that drives plans: small, as the work itself is on Tandem's own pool or spread by DataFusion.
-pub fn runtime(engine: &EngineArguments) -> Result<Runtime, Failure> {
-    let threads = engine.config().threads;
+/// Makes the runtime that waits: one thread for signals. The engine has threads of its own for the work.
+fn runtime() -> Result<Runtime, Failure> {
     Builder::new_multi_thread()
-        .worker_threads(threads)
+        .worker_threads(1)
         .enable_all()
         .build()
-        .map_err(|e| Failure::Statement(format!("could not start {threads} threads: {e}; lower --threads")))
+        .map_err(|e| Failure::Statement(format!("could not start a thread: {}; close other programs", sentence(&e))))
 }
 
 /// Says something that is not an error on standard error.
