@@ -49,9 +49,9 @@ dispatch! {
             let end = (at + VECTOR).min(rows.end);
             let (p, s) = (&part[at..end], &supplier[at..end]);
             let mut n = 0;
-            for k in 0..p.len() {
+            for (k, &key) in p.iter().enumerate() {
                 selected[n] = k as u32;
-                let key = p[k] as usize;
+                let key = key as usize;
                 n += ((parts[key >> 3] >> (key & 7)) & 1) as usize;
             }
             let mut m = 0;

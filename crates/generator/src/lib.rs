@@ -96,7 +96,11 @@ pub fn tpch_tables(options: &Options, progress: &Progress<'_>) -> Result<Vec<(St
     load(&tpch::sources(options.sf), options, progress)
 }
 
-fn check(options: &Options) -> Result<()> {
+/// Checks that the scale factor is in range.
+///
+/// # Errors
+/// A sentence that says what the range is.
+pub fn check(options: &Options) -> Result<()> {
     if (SMALLEST_SF..=LARGEST_SF).contains(&options.sf) {
         return Ok(());
     }

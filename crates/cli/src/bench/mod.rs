@@ -106,6 +106,7 @@ pub fn run(arguments: BenchArguments) -> Result<(), Failure> {
     options.threads = arguments.threads.map_or(options.threads, usize::from);
     let default = || PathBuf::from("data").join(format!("{}-sf{}", suite.name(), arguments.sf));
     let dir = arguments.data.clone().unwrap_or_else(default);
+    tandem_generator::check(&options).map_err(|error| Failure::Usage(error.to_string()))?;
     let tables = data::prepare(suite, &options, &dir, &queries)?;
 
     let isolated = arguments.isolated || short_of_memory(&arguments, &tables, peers.len());
