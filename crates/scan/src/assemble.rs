@@ -149,7 +149,8 @@ impl Merged {
                     let present = codes.iter().zip(validity.iter()).map(|(code, valid)| if valid { code } else { 0 });
                     codes = Codes::collect(codes.width(), codes.len(), present);
                 }
-                Column::from_codes(column.kind.clone(), codes, self.dictionary.clone(), column.validity.clone()).with_blocks()
+                Column::from_codes(column.kind.clone(), codes, self.dictionary.clone(), column.validity.clone())
+                    .with_blocks()
             }
         };
         Some(Arc::new(column))
@@ -176,7 +177,8 @@ fn to_plain(column: &Column) -> Option<Arc<Column>> {
 pub(crate) fn summarise(field: &Field, pieces: &[Arc<Column>]) -> ColumnStatistics {
     let rows: usize = pieces.iter().map(|piece| piece.rows).sum();
     if rows <= DETAILED_ROWS {
-        let parts = pieces.iter().map(|piece| Arc::new(Part { rows: piece.rows, columns: vec![piece.clone()] })).collect();
+        let parts =
+            pieces.iter().map(|piece| Arc::new(Part { rows: piece.rows, columns: vec![piece.clone()] })).collect();
         let table = Table::with_statistics(Arc::new([field.clone()]), parts);
         return table.statistics.first().cloned().unwrap_or_default();
     }
@@ -188,7 +190,8 @@ pub(crate) fn summarise(field: &Field, pieces: &[Arc<Column>]) -> ColumnStatisti
         Data::Dictionary { dictionary, .. } => Some(dictionary.len() as f64),
         _ => None,
     });
-    let spanned = range.filter(|_| field.kind.repr() == Type::Int64.repr()).map(|(low, high)| (high as f64 - low as f64) + 1.0);
+    let spanned =
+        range.filter(|_| field.kind.repr() == Type::Int64.repr()).map(|(low, high)| (high as f64 - low as f64) + 1.0);
     let known = [dictionary, spanned].into_iter().flatten().reduce(f64::min);
     let distinct = known.map(|known| known.min((rows - nulls) as f64));
     ColumnStatistics { range, nulls, distinct, ..ColumnStatistics::default() }

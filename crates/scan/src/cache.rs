@@ -31,7 +31,11 @@ pub(crate) type Pieces = Arc<[Arc<Column>]>;
 enum Slot {
     /// Being decoded by some thread.
     Pending,
-    Ready { pieces: Pieces, bytes: usize, used: u64 },
+    Ready {
+        pieces: Pieces,
+        bytes: usize,
+        used: u64,
+    },
 }
 
 #[derive(Default)]

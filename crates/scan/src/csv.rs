@@ -33,7 +33,7 @@ use crate::{
 const SAMPLE: u64 = 1 << 20;
 
 /// Bytes parsed as one task.
-const BLOCK: u64 = 4 << 20;
+const BLOCK: u64 = 1 << 20;
 
 /// Rows given to the loader at once when parsing in order.
 const BATCH_ROWS: usize = 1 << 16;
@@ -59,7 +59,12 @@ fn reader(file: File, compression: Compression) -> std::io::Result<Box<dyn Read>
 
 impl CsvFiles {
     /// Reads the first lines and infers names and types.
-    pub(crate) fn open(paths: &[PathBuf], delimiter: u8, header: Option<bool>, compression: Compression) -> Result<CsvFiles> {
+    pub(crate) fn open(
+        paths: &[PathBuf],
+        delimiter: u8,
+        header: Option<bool>,
+        compression: Compression,
+    ) -> Result<CsvFiles> {
         let mut files = Vec::new();
         let mut found: Option<(bool, SchemaRef, Arc<[Field]>)> = None;
         for path in paths {
@@ -69,18 +74,25 @@ impl CsvFiles {
             let header = found.as_ref().map(|(header, ..)| *header).or(header);
             let header = header.unwrap_or_else(|| has_header(&sample, delimiter));
             let format = ArrowFormat::default().with_delimiter(delimiter).with_header(header);
-            let (inferred, _) = format.infer_schema(Cursor::new(&sample), None).map_err(|error| wrong(path, &error, 0, None))?;
+            let (inferred, _) =
+                format.infer_schema(Cursor::new(&sample), None).map_err(|error| wrong(path, &error, 0, None))?;
             let schema = Arc::new(Schema::new(inferred.fields().iter().map(|field| typed(field)).collect::<Vec<_>>()));
             if schema.fields().is_empty() {
-                return Err(Error::input(format!("{} has no columns: it is empty; check what wrote it", path.display())));
+                return Err(Error::input(format!(
+                    "{} has no columns: it is empty; check what wrote it",
+                    path.display()
+                )));
             }
-            let fields = schema.fields().iter().map(|field| Field::from_arrow(field)).collect::<Result<Arc<[Field]>>>()?;
+            let fields =
+                schema.fields().iter().map(|field| Field::from_arrow(field)).collect::<Result<Arc<[Field]>>>()?;
             match &found {
                 None => found = Some((header, schema, fields)),
                 Some((_, _, first)) => check_same(&paths[0], first, path, &fields)?,
             }
         }
-        let Some((header, schema, fields)) = found else { return Err(Error::input("no files to read: name at least one")) };
+        let Some((header, schema, fields)) = found else {
+            return Err(Error::input("no files to read: name at least one"));
+        };
         let identities: Vec<Identity> = files.iter().map(|(_, identity)| *identity).collect();
         let identity = Identity::combine(&identities, &("csv", delimiter, header));
         Ok(CsvFiles { files, identity, delimiter, header, compression, schema, fields })
@@ -114,7 +126,8 @@ impl CsvFiles {
                 if now != *identity {
                     return Err(file::changed(path));
                 }
-                let parallel = self.compression == Compression::None && !has_quotes(path, &file, identity.size, request)?;
+                let parallel =
+                    self.compression == Compression::None && !has_quotes(path, &file, identity.size, request)?;
                 sequence = match parallel {
                     true => self.in_blocks(path, &file, identity.size, columns, &loader, sequence, request)?,
                     false => self.in_order(path, file, columns, &loader, sequence, request)?,
@@ -163,7 +176,11 @@ impl CsvFiles {
             // The last line may lack its end.
             decoder.decode(&[]).map_err(fail)?;
             let batch = decoder.flush().map_err(fail)?;
-            let empty = || arrow::array::RecordBatch::new_empty(Arc::new(self.schema.project(columns).unwrap_or_else(|_| Schema::empty())));
+            let empty = || {
+                arrow::array::RecordBatch::new_empty(Arc::new(
+                    self.schema.project(columns).unwrap_or_else(|_| Schema::empty()),
+                ))
+            };
             loader.append(sequence + block as u64, batch.unwrap_or_else(empty))
         })?;
         Ok(sequence + blocks)
@@ -281,7 +298,9 @@ fn lines_before(path: &Path, file: &File, position: u64) -> Result<usize> {
 /// Says which line and value is wrong, from the Arrow reader's message.
 fn wrong(path: &Path, error: &ArrowError, lines_before: usize, schema: Option<&SchemaRef>) -> Error {
     let message = error.to_string();
-    let between = |from: &str, to: &str| message.split_once(from).and_then(|(_, rest)| rest.split_once(to)).map(|(found, _)| found);
+    let between = |from: &str, to: &str| {
+        message.split_once(from).and_then(|(_, rest)| rest.split_once(to)).map(|(found, _)| found)
+    };
     let number = |from: &str| {
         let (_, rest) = message.split_once(from)?;
         rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<usize>().ok()
@@ -292,7 +311,10 @@ fn wrong(path: &Path, error: &ArrowError, lines_before: usize, schema: Option<&S
             let column = number("for column ").unwrap_or_default();
             let named = schema.and_then(|schema| schema.fields().get(column).cloned());
             let (name, kind) = named.map_or(("?".into(), "its type".into()), |field| {
-                (field.name().clone(), Field::from_arrow(&field).map_or_else(|_| "its type".into(), |field| field.kind.to_string()))
+                (
+                    field.name().clone(),
+                    Field::from_arrow(&field).map_or_else(|_| "its type".into(), |field| field.kind.to_string()),
+                )
             });
             let line = lines_before + line + 1;
             format!("cannot read line {line} of {shown}: '{value}' in column {name} is not {kind}; correct the value")
@@ -306,7 +328,10 @@ fn wrong(path: &Path, error: &ArrowError, lines_before: usize, schema: Option<&S
             format!("cannot read line {} of {shown}: {detail}; correct the line", lines_before + line)
         }
         (_, Some(line), _) => {
-            format!("cannot read line {} of {shown}: it has another number of values than the first; correct the line", lines_before + line)
+            format!(
+                "cannot read line {} of {shown}: it has another number of values than the first; correct the line",
+                lines_before + line
+            )
         }
         _ => format!("cannot read {shown}: {}; check the file", message.trim_start_matches("Csv error: ")),
     })

@@ -34,9 +34,11 @@ type Reader = FileReader<BufReader<File>>;
 /// Opens a file; `projection` names the columns to read.
 fn open(path: &Path, projection: Option<Vec<usize>>) -> Result<(Reader, Identity)> {
     let (file, identity) = file::open(path)?;
-    let reader = guarded(path, || FileReader::try_new_buffered(file, projection)).map_err(|error| match error.message.contains("magic") {
-        true => Error::input(format!("not an Arrow IPC file: {}; check what wrote it", path.display())),
-        false => error,
+    let reader = guarded(path, || FileReader::try_new_buffered(file, projection)).map_err(|error| {
+        match error.message.contains("magic") {
+            true => Error::input(format!("not an Arrow IPC file: {}; check what wrote it", path.display())),
+            false => error,
+        }
     })?;
     Ok((reader, identity))
 }
@@ -59,10 +61,12 @@ impl IpcFiles {
             let (reader, identity) = open(path, None)?;
             files.push((path.clone(), identity, reader.num_batches()));
             let own = reader.schema();
-            let (fields, reasons): (Vec<Field>, Vec<Option<String>>) = own.fields().iter().map(|field| describe(field)).unzip();
+            let (fields, reasons): (Vec<Field>, Vec<Option<String>>) =
+                own.fields().iter().map(|field| describe(field)).unzip();
             match &found {
                 None => {
-                    let plain = own.fields().iter().map(|field| field.as_ref().clone().with_metadata(Default::default()));
+                    let plain =
+                        own.fields().iter().map(|field| field.as_ref().clone().with_metadata(Default::default()));
                     found = Some((Arc::new(Schema::new(plain.collect::<Vec<_>>())), fields.into()));
                     unsupported = reasons;
                 }

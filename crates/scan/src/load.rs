@@ -91,8 +91,7 @@ fn candidates(files: &[Arc<ParquetFile>], request: &Request<'_>, tests: &[Test])
     for (index, file) in files.iter().enumerate() {
         for group in 0..file.groups() {
             let rows = file.group_rows(group);
-            let excluded =
-                |test: &Test| test.excludes(&parquet::bounds(file, group, request.columns[test.column]));
+            let excluded = |test: &Test| test.excludes(&parquet::bounds(file, group, request.columns[test.column]));
             if rows > 0 && !tests.iter().any(excluded) {
                 let columns = request.columns.iter().map(|_| OnceLock::new()).collect();
                 groups.push(Group { file: index, group, rows, columns });
@@ -110,7 +109,8 @@ impl Group {
     fn may_match(&self, tests: &[Test]) -> bool {
         let pieces = self.columns.iter().filter_map(OnceLock::get).map(|pieces| pieces.len()).max().unwrap_or(1);
         (0..pieces).any(|piece| {
-            let column = |column: usize| self.columns[column].get().and_then(|pieces| pieces.get(piece)).map(|piece| &**piece);
+            let column =
+                |column: usize| self.columns[column].get().and_then(|pieces| pieces.get(piece)).map(|piece| &**piece);
             let rows = tests.iter().find_map(|test| column(test.column)).map_or(self.rows, |column| column.rows);
             predicate::any_match(tests, column, rows)
         })
@@ -141,7 +141,8 @@ fn decode(files: &[Arc<ParquetFile>], groups: &[Group], positions: &[usize], req
     if tasks.is_empty() {
         return request.cancel.check();
     }
-    let ranges: Vec<Option<(i64, i64)>> = positions.iter().map(|&position| parquet::range_of(files, request.columns[position]).0).collect();
+    let ranges: Vec<Option<(i64, i64)>> =
+        positions.iter().map(|&position| parquet::range_of(files, request.columns[position]).0).collect();
     let range = |position: usize| positions.iter().position(|&known| known == position).and_then(|index| ranges[index]);
     request.runtime.parallel_with(tasks.len(), request.cancel, Reader::default, |reader, task| {
         let (index, position) = tasks[task];

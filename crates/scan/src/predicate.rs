@@ -158,7 +158,9 @@ impl Test {
         match (&self.ranges, bounds) {
             (_, Bounds::Unknown) => false,
             (_, Bounds::Empty) => true,
-            (Ranges::Int(ranges), Bounds::Int(least, most)) => ranges.iter().all(|(low, high)| high < least || low > most),
+            (Ranges::Int(ranges), Bounds::Int(least, most)) => {
+                ranges.iter().all(|(low, high)| high < least || low > most)
+            }
             (Ranges::Text(ranges), Bounds::Text(least, most)) => ranges.iter().all(|(low, high)| {
                 let beyond = match low {
                     Bound::Included(low) => low > most,
@@ -249,7 +251,9 @@ fn block_may_match(column: &Column, block: usize, ranges: &[(u64, u64)]) -> bool
 
 fn keep<C: Copy + Into<u64>>(codes: &[C], ranges: &[(u64, u64)], mask: &mut [bool]) {
     match ranges {
-        [(low, high)] => codes.iter().zip(mask).for_each(|(&code, keep)| *keep &= (*low..=*high).contains(&code.into())),
+        [(low, high)] => {
+            codes.iter().zip(mask).for_each(|(&code, keep)| *keep &= (*low..=*high).contains(&code.into()))
+        }
         ranges => codes.iter().zip(mask).for_each(|(&code, keep)| {
             *keep &= ranges.iter().any(|(low, high)| (*low..=*high).contains(&code.into()));
         }),

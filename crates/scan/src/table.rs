@@ -15,6 +15,7 @@ use tandem_runtime::{Cancel, Progress, Runtime};
 use crate::{
     Cache, Format, assemble,
     csv::CsvFiles,
+    file::Identity,
     ipc::IpcFiles,
     load::{self, Request},
     parquet::{self, ParquetFile},
@@ -28,6 +29,10 @@ pub struct FileTable {
     arrow_schema: SchemaRef,
     unsupported: Vec<Option<String>>,
     source: RwLock<Source>,
+    /// Files that changed since the last load, whose columns are to be forgotten.
+    retired: Mutex<Vec<Identity>>,
+    /// What the files say of their columns, once asked for.
+    stated: Mutex<Option<Vec<ColumnStatistics>>>,
     /// Statistics of loaded columns, for as long as the same pieces are loaded again.
     known: Mutex<HashMap<usize, (Vec<Weak<Column>>, ColumnStatistics)>>,
 }
@@ -58,8 +63,9 @@ impl FileTable {
             return Err(Error::input("no files to read: name at least one"));
         }
         let Opened { source, schema, arrow_schema, unsupported } = open(&paths, &format)?;
-        let (source, known) = (RwLock::new(source), Mutex::default());
-        Ok(FileTable { format, paths, schema, arrow_schema, unsupported, source, known })
+        let (source, retired, stated, known) =
+            (RwLock::new(source), Mutex::default(), Mutex::default(), Mutex::default());
+        Ok(FileTable { format, paths, schema, arrow_schema, unsupported, source, retired, stated, known })
     }
 
     /// Returns how the files are written.
@@ -108,17 +114,25 @@ impl FileTable {
 
     /// Returns what the files say of each column: range and nulls of integers, and an estimate of distinct values.
     ///
-    /// A null count that is not known is given as all rows. Nothing is known of text and Arrow files.
+    /// For planning only: writers may be wrong, and files may change; what a load finds is in the table's statistics. A
+    /// null count that is not known is given as all rows. Nothing is known of text and Arrow files.
     pub fn statistics(&self) -> Vec<ColumnStatistics> {
-        let source = self.source.read().clone();
+        // A file that is gone or damaged says so when it is loaded.
+        let source = self.refresh().unwrap_or_else(|_| self.source.read().clone());
+        let mut stated = self.stated.lock();
+        stated.get_or_insert_with(|| self.stated_by(&source)).clone()
+    }
+
+    fn stated_by(&self, source: &Source) -> Vec<ColumnStatistics> {
         let Source::Parquet(files) = source else { return vec![ColumnStatistics::default(); self.schema.len()] };
         let rows = self.rows().unwrap_or_default();
         let column = |column| {
-            let (range, nulls) = parquet::range_of(&files, column);
+            let (range, nulls) = parquet::range_of(files, column);
+            let present = rows.saturating_sub(nulls);
             let spanned = range.map(|(low, high)| high as f64 - low as f64 + 1.0);
-            let listed = parquet::distinct_of(&files, column);
+            let listed = parquet::distinct_of(files, column, present);
             let distinct = [spanned, listed].into_iter().flatten().reduce(f64::min);
-            let distinct = distinct.map(|distinct| distinct.min(rows.saturating_sub(nulls) as f64));
+            let distinct = distinct.map(|distinct| distinct.min(present as f64));
             ColumnStatistics { range, nulls, distinct, ..ColumnStatistics::default() }
         };
         (0..self.schema.len()).map(column).collect()
@@ -145,7 +159,8 @@ impl FileTable {
                 None => return Err(Error::internal(format!("column {column} of {}", self.schema.len()))),
             }
         }
-        let source = self.refresh(cache)?;
+        let source = self.refresh()?;
+        self.retired.lock().drain(..).for_each(|identity| cache.remove_file(identity));
         let request = Request { schema: &self.schema, columns, predicates, cache, runtime, cancel, progress };
         let (rows, pieces) = match source {
             Source::Parquet(files) => load::parquet(&files, &request)?,
@@ -162,7 +177,7 @@ impl FileTable {
     }
 
     /// Looks whether files changed; those that did are opened again.
-    fn refresh(&self, cache: &Cache) -> Result<Source> {
+    fn refresh(&self) -> Result<Source> {
         let source = self.source.read().clone();
         let stale = match &source {
             Source::Parquet(files) => load::stale(files)?,
@@ -172,12 +187,13 @@ impl FileTable {
         if stale.is_empty() {
             return Ok(source);
         }
-        stale.into_iter().for_each(|identity| cache.remove_file(identity));
         let opened = open(&self.paths, &self.format)?;
         if let Some(difference) = difference(&self.schema, &opened.schema) {
             let path = self.paths[0].display();
             return Err(Error::input(format!("{path} changed its schema ({difference}): register the table again")));
         }
+        self.retired.lock().extend(stale);
+        *self.stated.lock() = None;
         *self.source.write() = opened.source.clone();
         Ok(opened.source)
     }
@@ -280,7 +296,12 @@ fn difference(left: &[Field], right: &[Field]) -> Option<String> {
 }
 
 /// Checks that two files have one schema.
-pub(crate) fn check_same(path: &std::path::Path, fields: &[Field], other: &std::path::Path, others: &[Field]) -> Result<()> {
+pub(crate) fn check_same(
+    path: &std::path::Path,
+    fields: &[Field],
+    other: &std::path::Path,
+    others: &[Field],
+) -> Result<()> {
     match difference(fields, others) {
         None => Ok(()),
         Some(difference) => Err(Error::input(format!(

@@ -12,7 +12,11 @@ use crate::{
 };
 
 /// Loads columns: resident ones as they are, the others with `read`, which gets their positions in the file, ascending.
-pub(crate) fn load(identity: Identity, request: &Request<'_>, read: impl Fn(&[usize]) -> Result<Table>) -> Result<Loaded> {
+pub(crate) fn load(
+    identity: Identity,
+    request: &Request<'_>,
+    read: impl Fn(&[usize]) -> Result<Table>,
+) -> Result<Loaded> {
     let key = |column: usize| Key { file: identity, group: 0, column: column as u32 };
     let mut wanted: Vec<usize> = request.columns.to_vec();
     wanted.sort_unstable();
@@ -43,7 +47,10 @@ pub(crate) fn load(identity: Identity, request: &Request<'_>, read: impl Fn(&[us
 }
 
 /// Returns the identity that columns are kept under, if one of the files changed.
-pub(crate) fn stale<'a>(files: impl Iterator<Item = (&'a Path, Identity)>, identity: Identity) -> Result<Vec<Identity>> {
+pub(crate) fn stale<'a>(
+    files: impl Iterator<Item = (&'a Path, Identity)>,
+    identity: Identity,
+) -> Result<Vec<Identity>> {
     for (path, known) in files {
         if Identity::of_path(path)? != known {
             return Ok(vec![identity]);

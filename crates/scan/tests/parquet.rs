@@ -32,7 +32,8 @@ fn rows(random: &mut ChaCha8Rng, rows: usize, nulls: u32, distinct: i64) -> Reco
             Arc::new(values.collect::<$array>()) as ArrayRef
         }};
     }
-    let text = |value: i64| "tandem ".repeat(value as usize % 4) + &value.to_string() + ["", "é", "漢"][value as usize % 3];
+    let text =
+        |value: i64| "tandem ".repeat(value as usize % 4) + &value.to_string() + ["", "é", "漢"][value as usize % 3];
     let mut columns: Vec<(&str, ArrayRef)> = vec![
         ("i8", column!(Int8Array, random.random_range(-5..5))),
         ("i16", column!(Int16Array, random.random_range(-500..500))),
@@ -61,12 +62,15 @@ fn rows(random: &mut ChaCha8Rng, rows: usize, nulls: u32, distinct: i64) -> Reco
         columns.push((name, Arc::new(array.with_precision_and_scale(precision, scale).expect("it fits"))));
     }
     columns.push(("nothing", new_null_array(&DataType::Utf8, rows)));
-    let fixed: Vec<Option<[u8; 3]>> =
-        (0..rows).map(|_| (random.random_range(0..10u32) >= nulls).then(|| [random.random_range(0..3), 1, 2])).collect();
+    let fixed: Vec<Option<[u8; 3]>> = (0..rows)
+        .map(|_| (random.random_range(0..10u32) >= nulls).then(|| [random.random_range(0..3), 1, 2]))
+        .collect();
     let fixed = FixedSizeBinaryArray::try_from_sparse_iter_with_size(fixed.into_iter(), 3).expect("three bytes");
     columns.push(("fixed", Arc::new(fixed)));
-    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, nulls > 0 || name == "nothing")))
-        .expect("columns of one length")
+    RecordBatch::try_from_iter_with_nullable(
+        columns.into_iter().map(|(name, array)| (name, array, nulls > 0 || name == "nothing")),
+    )
+    .expect("columns of one length")
 }
 
 fn write(path: &Path, batch: &RecordBatch, properties: WriterProperties) {
@@ -102,7 +106,11 @@ fn check(path: &Path, what: &str) {
                 let kind = expected.schema().field(column).data_type().clone();
                 let got = part.columns[position].to_arrow_as(0..part.rows, &kind).expect("its own type");
                 let name = expected.schema().field(column).name().clone();
-                assert_eq!(part.columns[position].blocks.len(), part.rows.div_ceil(tandem_column::BLOCK_ROWS), "{name}");
+                assert_eq!(
+                    part.columns[position].blocks.len(),
+                    part.rows.div_ceil(tandem_column::BLOCK_ROWS),
+                    "{name}"
+                );
                 let want = expected.column(column).slice(start, part.rows);
                 assert_eq!(got.to_data(), make_array(want.to_data()).to_data(), "{what}, {round}: {name}");
             }
@@ -113,7 +121,10 @@ fn check(path: &Path, what: &str) {
 }
 
 fn builder() -> WriterPropertiesBuilder {
-    WriterProperties::builder().set_max_row_group_row_count(Some(1500)).set_data_page_row_count_limit(400).set_write_batch_size(100)
+    WriterProperties::builder()
+        .set_max_row_group_row_count(Some(1500))
+        .set_data_page_row_count_limit(400)
+        .set_write_batch_size(100)
 }
 
 #[test]
@@ -135,9 +146,13 @@ fn every_type_page_version_and_compression() {
                 for (nulls, distinct) in [(0, 20), (3, 1000), (10, 5)] {
                     seed += 1;
                     let batch = rows(&mut random(seed), 4000, nulls, distinct);
-                    let properties = builder().set_compression(codec).set_writer_version(version).set_dictionary_enabled(dictionary);
+                    let properties =
+                        builder().set_compression(codec).set_writer_version(version).set_dictionary_enabled(dictionary);
                     write(&path, &batch, properties.build());
-                    check(&path, &format!("{codec} {version:?} dictionary {dictionary} nulls {nulls} distinct {distinct}"));
+                    check(
+                        &path,
+                        &format!("{codec} {version:?} dictionary {dictionary} nulls {nulls} distinct {distinct}"),
+                    );
                 }
             }
         }
@@ -212,7 +227,11 @@ fn no_rows_no_columns_and_one_row() {
 fn nested_columns_are_named_and_the_others_load() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("nested.parquet");
-    let list = ListArray::from_iter_primitive::<arrow::datatypes::Int32Type, _, _>([Some(vec![Some(1), None]), None, Some(vec![])]);
+    let list = ListArray::from_iter_primitive::<arrow::datatypes::Int32Type, _, _>([
+        Some(vec![Some(1), None]),
+        None,
+        Some(vec![]),
+    ]);
     let plain = Int32Array::from(vec![1, 2, 3]);
     let batch = RecordBatch::try_from_iter_with_nullable([
         ("list", Arc::new(list) as ArrayRef, true),
@@ -237,10 +256,14 @@ fn row_groups_are_left_out_by_statistics_and_by_predicate_columns() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("pruned.parquet");
     let key: Int32Array = (0..10_000).collect();
-    let scattered: Int32Array = (0..10_000).map(|row| if row / 1000 == 3 { (row % 2) * 100 } else { row % 100 }).collect();
+    let scattered: Int32Array =
+        (0..10_000).map(|row| if row / 1000 == 3 { (row % 2) * 100 } else { row % 100 }).collect();
     let text: StringArray = (0..10_000).map(|row| Some(format!("t{}", row / 1000))).collect();
-    let columns =
-        [("key", Arc::new(key) as ArrayRef), ("scattered", Arc::new(scattered) as ArrayRef), ("text", Arc::new(text) as ArrayRef)];
+    let columns = [
+        ("key", Arc::new(key) as ArrayRef),
+        ("scattered", Arc::new(scattered) as ArrayRef),
+        ("text", Arc::new(text) as ArrayRef),
+    ];
     let batch = RecordBatch::try_from_iter(columns).expect("columns of one length");
     write(&path, &batch, builder().set_max_row_group_row_count(Some(1000)).build());
     let table = FileTable::open(vec![path], Format::Parquet).expect("a good file");
@@ -261,7 +284,8 @@ fn row_groups_are_left_out_by_statistics_and_by_predicate_columns() {
     };
     assert_eq!(load(&table, &[2], &[text_is("t4")], &cache).expect("readable").rows(), 1000);
     assert_eq!(load(&table, &[2, 1], &[text_is("nowhere")], &cache).expect("readable").rows(), 0);
-    let odd = Expr::Compare(Comparison::Equal, Box::new(Expr::Slot(0)), Box::new(Expr::Literal(Value::Integer(51), int)));
+    let odd =
+        Expr::Compare(Comparison::Equal, Box::new(Expr::Slot(0)), Box::new(Expr::Literal(Value::Integer(51), int)));
     assert_eq!(load(&table, &[1, 2], &[odd], &cache).expect("readable").rows(), 9000);
     assert_eq!(load(&table, &[1, 2], &[], &cache).expect("readable").rows(), 10_000);
 }
@@ -270,8 +294,10 @@ fn row_groups_are_left_out_by_statistics_and_by_predicate_columns() {
 fn dictionaries_of_row_groups_become_one() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("merged.parquet");
-    let text: StringArray = (0..5000).map(|row| (row % 7 != 0).then(|| format!("v{}", row / 500 % 4 + row % 3))).collect();
-    let batch = RecordBatch::try_from_iter_with_nullable([("text", Arc::new(text) as ArrayRef, true)]).expect("one column");
+    let text: StringArray =
+        (0..5000).map(|row| (row % 7 != 0).then(|| format!("v{}", row / 500 % 4 + row % 3))).collect();
+    let batch =
+        RecordBatch::try_from_iter_with_nullable([("text", Arc::new(text) as ArrayRef, true)]).expect("one column");
     write(&path, &batch, builder().set_max_row_group_row_count(Some(500)).build());
     check(&path, "dictionaries that differ");
     let table = FileTable::open(vec![path], Format::Parquet).expect("a good file");
@@ -292,11 +318,15 @@ fn dictionaries_of_row_groups_become_one() {
 #[test]
 fn several_files_make_one_table_if_their_schemas_agree() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let paths: Vec<_> = ["a.parquet", "b.parquet", "c.parquet"].iter().map(|name| directory.path().join(name)).collect();
-    let make = |values: Vec<i32>| RecordBatch::try_from_iter([("x", Arc::new(Int32Array::from(values)) as ArrayRef)]).expect("one column");
+    let paths: Vec<_> =
+        ["a.parquet", "b.parquet", "c.parquet"].iter().map(|name| directory.path().join(name)).collect();
+    let make = |values: Vec<i32>| {
+        RecordBatch::try_from_iter([("x", Arc::new(Int32Array::from(values)) as ArrayRef)]).expect("one column")
+    };
     write(&paths[0], &make(vec![1, 2]), builder().build());
     write(&paths[1], &make(vec![300, 400]), builder().build());
-    let other = RecordBatch::try_from_iter([("x", Arc::new(Int64Array::from(vec![5])) as ArrayRef)]).expect("one column");
+    let other =
+        RecordBatch::try_from_iter([("x", Arc::new(Int64Array::from(vec![5])) as ArrayRef)]).expect("one column");
     write(&paths[2], &other, builder().build());
     let table = FileTable::open(paths[..2].to_vec(), Format::Parquet).expect("one schema");
     let loaded = load(&table, &[0], &[], &Cache::new(1 << 20)).expect("readable");
@@ -311,14 +341,17 @@ fn wrong_statistics_do_not_give_wrong_values() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("lying.parquet");
     let values: Vec<i32> = (0..1000).map(|row| 1000 + row % 50).collect();
-    let batch = RecordBatch::try_from_iter([("x", Arc::new(Int32Array::from(values)) as ArrayRef)]).expect("one column");
+    let batch =
+        RecordBatch::try_from_iter([("x", Arc::new(Int32Array::from(values)) as ArrayRef)]).expect("one column");
     for dictionary in [true, false] {
         let properties = builder().set_dictionary_enabled(dictionary).set_statistics_enabled(EnabledStatistics::Chunk);
         write(&path, &batch, properties.build());
         // The footer says 1000 to 1049; make it say 1020 to 1049, or 1000 to 1010.
         for (from, to) in [(1000i32, 1020i32), (1049, 1010)] {
             let mut bytes = std::fs::read(&path).expect("there");
-            let start = bytes.len() - 8 - u32::from_le_bytes(bytes[bytes.len() - 8..bytes.len() - 4].try_into().expect("four")) as usize;
+            let start = bytes.len()
+                - 8
+                - u32::from_le_bytes(bytes[bytes.len() - 8..bytes.len() - 4].try_into().expect("four")) as usize;
             let mut changed = 0;
             for at in start..bytes.len() - 8 {
                 if bytes[at..at + 4] == from.to_le_bytes() {
@@ -338,7 +371,9 @@ fn wrong_statistics_do_not_give_wrong_values() {
 fn changed_files_are_noticed() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("changing.parquet");
-    let make = |values: Vec<i32>| RecordBatch::try_from_iter([("x", Arc::new(Int32Array::from(values)) as ArrayRef)]).expect("one column");
+    let make = |values: Vec<i32>| {
+        RecordBatch::try_from_iter([("x", Arc::new(Int32Array::from(values)) as ArrayRef)]).expect("one column")
+    };
     write(&path, &make(vec![1, 2, 3]), builder().build());
     let table = FileTable::open(vec![path.clone()], Format::Parquet).expect("a good file");
     let cache = Cache::new(1 << 20);
@@ -348,7 +383,8 @@ fn changed_files_are_noticed() {
     let loaded = load(&table, &[0], &[], &cache).expect("readable");
     assert_eq!((loaded.rows(), loaded.statistics[0].range), (5, Some((7, 7))));
     assert_eq!((table.rows(), cache.byte_len()), (Some(5), bytes));
-    let other = RecordBatch::try_from_iter([("y", Arc::new(Int32Array::from(vec![1])) as ArrayRef)]).expect("one column");
+    let other =
+        RecordBatch::try_from_iter([("y", Arc::new(Int32Array::from(vec![1])) as ArrayRef)]).expect("one column");
     write(&path, &other, builder().build());
     let error = load(&table, &[0], &[], &cache).err().expect("another schema").message;
     assert!(error.contains("changed its schema") && error.contains("column x"), "{error}");
@@ -368,7 +404,8 @@ fn bad_files_are_named() {
         std::fs::write(&path, bytes).expect("a temporary file");
         FileTable::open(vec![path], Format::Parquet).err().map(|error| error.message).unwrap_or_default()
     };
-    let missing = FileTable::open(vec![directory.path().join("none.parquet")], Format::Parquet).err().expect("missing").message;
+    let missing =
+        FileTable::open(vec![directory.path().join("none.parquet")], Format::Parquet).err().expect("missing").message;
     assert!(missing.contains("file not found") && missing.contains("none.parquet"), "{missing}");
     let text = open("text.parquet", b"this is no Parquet file");
     assert!(text.contains("not a Parquet file") && text.contains("text.parquet"), "{text}");
@@ -395,7 +432,9 @@ fn random_damage_never_panics() {
     let runtime = Runtime::new(1);
     std::panic::set_hook(Box::new(|info| {
         // Assertions of the Arrow reader are caught; ours must not exist.
-        let ours = info.location().is_some_and(|place| place.file().contains("crates/scan") || place.file().contains("crates/column"));
+        let ours = info
+            .location()
+            .is_some_and(|place| place.file().contains("crates/scan") || place.file().contains("crates/column"));
         if ours {
             eprintln!("{info}");
             std::process::abort();
@@ -410,7 +449,8 @@ fn random_damage_never_panics() {
     ] {
         let mut random = random(seed);
         let batch = rows(&mut random, 600, 2, 40);
-        let properties = builder().set_compression(codec).set_writer_version(version).set_dictionary_enabled(dictionary);
+        let properties =
+            builder().set_compression(codec).set_writer_version(version).set_dictionary_enabled(dictionary);
         write(&path, &batch, properties.set_max_row_group_row_count(Some(300)).build());
         let good = std::fs::read(&path).expect("there");
         for round in 0..rounds {
@@ -450,7 +490,10 @@ fn cancelled_loads_stop() {
     let table = FileTable::open(vec![path], Format::Parquet).expect("a good file");
     let cancel = Cancel::new();
     cancel.cancel();
-    let error = table.load(&[0, 1], &[], &Cache::new(0), Runtime::global(), &cancel, &Progress::default()).err().expect("cancelled");
+    let error = table
+        .load(&[0, 1], &[], &Cache::new(0), Runtime::global(), &cancel, &Progress::default())
+        .err()
+        .expect("cancelled");
     assert!(error.is_cancelled());
 }
 

@@ -5,7 +5,7 @@ use std::fs::File;
 use tandem_column::{AlignedVec, Code, Codes, Column, Error, Result, Type};
 
 use super::{
-    ParquetFile, Problem, fallback, fixed,
+    Bounds, ParquetFile, Problem, bounds, fallback, fixed,
     footer::Storage,
     number::{Booleans, Doubles, Integers, Physical, Singles, Wide},
     page::{Extent, Pages, Scratch},
@@ -30,6 +30,11 @@ pub(crate) fn decode(
     worker: &mut Worker,
 ) -> Result<Column> {
     let field = &parquet.fields[column];
+    // Where not all row groups have statistics, this one may.
+    let range = range.or_else(|| match bounds(parquet, group, column) {
+        Bounds::Int(low, high) => Some((low, high)),
+        _ => None,
+    });
     let done = chunk(parquet, file, group, column, range, worker);
     let done = match (done, range) {
         (Err(Problem::Misfit), Some(_)) => chunk(parquet, file, group, column, None, worker),
@@ -128,6 +133,7 @@ fn offsets<C: Code>(
     base: i64,
     span: u64,
 ) -> Result<Column, Problem> {
-    let (codes, validity): (AlignedVec<C>, Validity) = fixed::decode(pages, &mut Integers::<C>::new(physical, base, span), rows)?;
+    let (codes, validity): (AlignedVec<C>, Validity) =
+        fixed::decode(pages, &mut Integers::<C>::new(physical, base, span), rows)?;
     Ok(Column::from_offsets(kind.clone(), base, C::codes(codes.into_buffer()), validity.finish()).with_blocks())
 }

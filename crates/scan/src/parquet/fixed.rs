@@ -66,6 +66,10 @@ pub(super) fn decode<T: Target>(
                     return Err(damaged("more values than rows"));
                 }
                 let present = validity.append_page(levels, count)?;
+                // Plain values take at least a bit each; what is not there is not worth memory.
+                if encoding == Encoding::Plain && present / 8 > values.len() {
+                    return Err(damaged("a page has fewer values than it says"));
+                }
                 // Page by page, so that cleared memory is still in the cache when it is written.
                 out.resize(start + count, T::Code::default());
                 let page = &mut out.as_mut_slice()[start..];
@@ -128,7 +132,10 @@ impl<C: Plain> Table<C> {
             }
             _ => self.lookup::<u32>(runs, out, |index, out| {
                 let codes = &self.codes[..];
-                index.iter().zip(out).for_each(|(&index, out)| *out = codes.get(index as usize).copied().unwrap_or_default());
+                index
+                    .iter()
+                    .zip(out)
+                    .for_each(|(&index, out)| *out = codes.get(index as usize).copied().unwrap_or_default());
             }),
         }
     }

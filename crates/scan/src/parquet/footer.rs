@@ -65,9 +65,8 @@ impl ParquetFile {
         check_magic(path, &file, identity.size)?;
         let wrong = |detail: String| file::damaged(path, &format!("footer: {detail}"));
         let read = || {
-            let metadata = ParquetMetaDataReader::new()
-                .with_page_index_policy(PageIndexPolicy::Skip)
-                .parse_and_finish(&file)?;
+            let metadata =
+                ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Skip).parse_and_finish(&file)?;
             let descriptor = metadata.file_metadata().schema_descr();
             let schema = parquet_to_arrow_schema(descriptor, metadata.file_metadata().key_value_metadata())?;
             Ok((metadata, schema))
@@ -172,7 +171,10 @@ fn check_groups(metadata: &ParquetMetaData, size: u64) -> Result<(), String> {
             let length = chunk.compressed_size();
             let end = start.checked_add(length).and_then(|end| u64::try_from(end).ok());
             if start < 0 || length < 0 || end.is_none_or(|end| end > size) {
-                return Err(format!("row group {number}, column {}: bytes outside the file", chunk.column_path().string()));
+                return Err(format!(
+                    "row group {number}, column {}: bytes outside the file",
+                    chunk.column_path().string()
+                ));
             }
             if chunk.column_descr().max_rep_level() == 0 && chunk.num_values() != group.num_rows() {
                 return Err(format!(

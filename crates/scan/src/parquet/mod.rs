@@ -5,6 +5,7 @@
 //! Arrow reader of the `parquet` crate, which knows all of them and is slower.
 
 mod chunk;
+mod distinct;
 mod fallback;
 mod fixed;
 mod footer;
@@ -20,8 +21,9 @@ mod validity;
 use std::io;
 
 pub(crate) use chunk::{Worker, decode};
+pub(crate) use distinct::distinct_of;
 pub(crate) use footer::ParquetFile;
-pub(crate) use statistics::{Bounds, bounds, distinct_of, range_of};
+pub(crate) use statistics::{Bounds, bounds, range_of};
 
 /// Why a chunk was not decoded.
 pub(crate) enum Problem {

@@ -59,7 +59,8 @@ impl<C: Code> Target for Integers<C> {
             Physical::Int32 | Physical::UInt32 if C::MAX <= 0xffff_ffff => {
                 let base = self.base as u32;
                 let values = cut(bytes, count, 4)?.chunks_exact(4);
-                let offsets = values.map(|value| u32::from_le_bytes(value.try_into().expect("four bytes")).wrapping_sub(base));
+                let offsets =
+                    values.map(|value| u32::from_le_bytes(value.try_into().expect("four bytes")).wrapping_sub(base));
                 u64::from(match C::MAX <= 0xffff {
                     true => store(offsets, out, |all, offset| all | offset),
                     false => store(offsets, out, |all, offset| all.max(offset)),
@@ -67,11 +68,19 @@ impl<C: Code> Target for Integers<C> {
             }
             Physical::Int32 => {
                 let values = cut(bytes, count, 4)?.chunks_exact(4);
-                store64(values.map(|value| i32::from_le_bytes(value.try_into().expect("four bytes")).into()), self.base, out)
+                store64(
+                    values.map(|value| i32::from_le_bytes(value.try_into().expect("four bytes")).into()),
+                    self.base,
+                    out,
+                )
             }
             Physical::UInt32 => {
                 let values = cut(bytes, count, 4)?.chunks_exact(4);
-                store64(values.map(|value| u32::from_le_bytes(value.try_into().expect("four bytes")).into()), self.base, out)
+                store64(
+                    values.map(|value| u32::from_le_bytes(value.try_into().expect("four bytes")).into()),
+                    self.base,
+                    out,
+                )
             }
             Physical::Int64 | Physical::UInt64 => {
                 let values = cut(bytes, count, 8)?.chunks_exact(8);

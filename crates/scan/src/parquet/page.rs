@@ -4,7 +4,7 @@
 //! their page, and a page decompresses to exactly the size its header names. Memory grows only as far as the bytes that
 //! are really there ask for.
 
-use std::{fs::File, os::unix::fs::FileExt};
+use std::{fs::File, io::Read, os::unix::fs::FileExt};
 
 use parquet::basic::Compression;
 
@@ -18,6 +18,11 @@ const WINDOW: usize = 512 << 10;
 
 /// A page header longer than this is damage; real ones take tens of bytes, with statistics of long strings a few KiB.
 const HEADER_LIMIT: usize = 16 << 20;
+
+/// The most bytes that one byte becomes: a Snappy copy of 64 bytes takes three, an LZ4 match grows by 255 a byte. A header
+/// that claims more is refused before memory is cleared for it.
+const SNAPPY_RATIO: usize = 32;
+const LZ4_RATIO: usize = 256;
 
 /// Buffers and decompressors that one worker keeps from chunk to chunk.
 #[derive(Default)]
@@ -182,40 +187,43 @@ fn decompress<'a>(
     if size == 0 {
         return Ok(&[]);
     }
-    output.clear();
-    output.try_reserve(size).map_err(|_| damaged(format!("a page of {size} bytes")))?;
-    let wrong = |_| damaged("a page cannot be decompressed");
-    match codec {
+    let ratio = match codec {
+        Compression::SNAPPY => SNAPPY_RATIO,
+        Compression::LZ4_RAW => LZ4_RATIO,
+        _ => usize::MAX,
+    };
+    if size / ratio > input.len() {
+        return Err(damaged("a page decompresses to another size than its header says"));
+    }
+    let written = match codec {
         Compression::ZSTD(_) => {
+            output.clear();
+            output.try_reserve(size).map_err(|_| damaged(format!("a page of {size} bytes")))?;
             let decompressor = match zstd {
                 Some(decompressor) => decompressor,
                 None => zstd.insert(zstd::bulk::Decompressor::new()?),
             };
-            decompressor.decompress_to_buffer(input, output).map_err(wrong)?;
+            decompressor.decompress_to_buffer(input, output).ok()
         }
-        Compression::SNAPPY => {
-            // The length comes from the data: a page claiming more than its header is refused before memory is filled.
-            let length = snap::raw::decompress_len(input).map_err(|_| damaged("a page cannot be decompressed"))?;
-            if length != size {
-                return Err(damaged("a page decompresses to another size than its header says"));
-            }
-            output.resize(size, 0);
-            let written = snap::raw::Decoder::new().decompress(input, output);
-            output.truncate(written.map_err(|_| damaged("a page cannot be decompressed"))?);
-        }
-        Compression::LZ4_RAW => {
-            output.resize(size, 0);
-            let written = lz4_flex::block::decompress_into(input, output);
-            output.truncate(written.map_err(|_| damaged("a page cannot be decompressed"))?);
-        }
+        Compression::SNAPPY => snap::raw::Decoder::new().decompress(input, at_least(output, size)).ok(),
+        Compression::LZ4_RAW => lz4_flex::block::decompress_into(input, at_least(output, size)).ok(),
         Compression::GZIP(_) => {
-            use std::io::Read;
-            flate2::read::MultiGzDecoder::new(input).take(size as u64 + 1).read_to_end(output).map_err(wrong)?;
+            output.clear();
+            flate2::read::MultiGzDecoder::new(input).take(size as u64 + 1).read_to_end(output).ok()
         }
         _ => return Err(Problem::Unsupported),
+    };
+    match written {
+        Some(written) if written == size => Ok(&output[..size]),
+        Some(_) => Err(damaged("a page decompresses to another size than its header says")),
+        None => Err(damaged("a page cannot be decompressed")),
     }
-    match output.len() == size {
-        true => Ok(output),
-        false => Err(damaged("a page decompresses to another size than its header says")),
+}
+
+/// Returns the first `size` bytes, growing the buffer only.
+fn at_least(buffer: &mut Vec<u8>, size: usize) -> &mut [u8] {
+    if buffer.len() < size {
+        buffer.resize(size, 0);
     }
+    &mut buffer[..size]
 }

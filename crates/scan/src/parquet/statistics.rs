@@ -99,15 +99,3 @@ pub(crate) fn range_of(files: &[std::sync::Arc<ParquetFile>], column: usize) -> 
     }
     (range.filter(|_| known), nulls)
 }
-
-/// Returns the number of distinct values over all row groups where all of them state it; their sum, an upper bound.
-pub(crate) fn distinct_of(files: &[std::sync::Arc<ParquetFile>], column: usize) -> Option<f64> {
-    let mut sum = 0.0;
-    for file in files {
-        for group in file.metadata.row_groups() {
-            let chunk = group.columns().get(file.leaves[column].index)?;
-            sum += chunk.statistics()?.distinct_count_opt()? as f64;
-        }
-    }
-    Some(sum)
-}

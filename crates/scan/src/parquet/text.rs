@@ -118,7 +118,8 @@ impl Text<'_> {
             }
             self.order[index as usize] = (distinct.len() - 1) as u32;
         }
-        let (dictionary, _) = Dictionary::from_unsorted(self.kind, &distinct).map_err(|error| damaged(error.message))?;
+        let (dictionary, _) =
+            Dictionary::from_unsorted(self.kind, &distinct).map_err(|error| damaged(error.message))?;
         let reserve = rows.min(RESERVE_ROWS);
         self.rows = match dictionary.len() {
             0..=0x100 => Rows::Bytes(Coded::new(&self.order, reserve)),
@@ -139,7 +140,9 @@ impl Text<'_> {
                 let mut coded: Coded<u32> = Coded::new(&self.order, count);
                 coded.append(page, 0, present, present, &Validity::default())?;
                 let mut codes = coded.codes.iter();
-                let Some(dictionary) = &self.dictionary else { return values.append(std::iter::repeat_n(&[][..], count)) };
+                let Some(dictionary) = &self.dictionary else {
+                    return values.append(std::iter::repeat_n(&[][..], count));
+                };
                 values.append((row..row + count).map(|row| match self.validity.is_valid(row) {
                     true => codes.next().map_or(&[][..], |&code| dictionary.get(code)),
                     false => &[],
@@ -202,7 +205,14 @@ impl<C: Code> Coded<C> {
         Coded { codes: AlignedVec::with_capacity(reserve), table: Table::new(codes) }
     }
 
-    fn append(&mut self, page: &[u8], row: usize, count: usize, present: usize, validity: &Validity) -> Result<(), Problem> {
+    fn append(
+        &mut self,
+        page: &[u8],
+        row: usize,
+        count: usize,
+        present: usize,
+        validity: &Validity,
+    ) -> Result<(), Problem> {
         let start = self.codes.len();
         self.codes.resize(start + count, C::default());
         let out = &mut self.codes.as_mut_slice()[start..];

@@ -26,9 +26,23 @@ pub(super) struct PageHeader {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PageKind {
-    Dictionary { values: usize, encoding: Encoding },
-    DataV1 { values: usize, encoding: Encoding, levels: Encoding },
-    DataV2 { values: usize, nulls: usize, encoding: Encoding, definition_bytes: usize, repetition_bytes: usize, compressed: bool },
+    Dictionary {
+        values: usize,
+        encoding: Encoding,
+    },
+    DataV1 {
+        values: usize,
+        encoding: Encoding,
+        levels: Encoding,
+    },
+    DataV2 {
+        values: usize,
+        nulls: usize,
+        encoding: Encoding,
+        definition_bytes: usize,
+        repetition_bytes: usize,
+        compressed: bool,
+    },
     /// Index pages and kinds we do not know: skipped.
     Other,
 }
