@@ -129,14 +129,20 @@ impl Runner {
         bar.follow(&report.progress);
         let mut outcome = self.session.run_reporting(sql, cancel, report).await?;
         let has_result = !outcome.schema.fields().is_empty();
-        let mut writer = if has_result { Some(self.writer(&outcome.schema)?) } else { None };
+        // Made with the first rows, so that a statement that fails before them writes nothing.
+        let mut writer = None;
         while let Some(batch) = outcome.stream.next().await {
             let batch = batch.map_err(tandem_engine::Error::from)?;
-            if let Some(writer) = &mut writer {
+            if has_result {
+                let writer = match &mut writer {
+                    Some(writer) => writer,
+                    none => none.insert(self.writer(&outcome.schema)?),
+                };
                 writer.write(&batch).map_err(|message| self.failure(message))?;
             }
         }
-        if let Some(writer) = writer {
+        if has_result {
+            let writer = writer.map_or_else(|| self.writer(&outcome.schema), Ok)?;
             writer.finish().map_err(|message| self.failure(message))?;
         }
         Ok((outcome.report, has_result))

@@ -44,7 +44,7 @@ fn tpch_has_eight_tables() {
 #[test]
 fn the_demonstration_checks_all_queries() {
     let text = succeeds(&run(&["demo", "--sf", "0.01"]));
-    assert_eq!(text.matches("equal │").count(), 13, "{text}");
+    assert_eq!(text.matches("│ equal").count(), 13, "{text}");
     assert!(text.contains("geometric mean") && text.contains("What to try next"), "{text}");
 }
 
