@@ -1,7 +1,7 @@
 //! EXPLAIN and EXPLAIN ANALYZE: what runs where, and why.
 //!
-//! The result has DataFusion's two columns. Each captured sub-plan is a row "pipelines" with its pipelines; what the host
-//! runs around them is a row "host plan"; the reasons for that are a row "reasons".
+//! The result has DataFusion's two columns, a row per line. Each captured sub-plan begins with "pipelines"; what the host
+//! runs around them with "host plan"; the reasons for that with "reasons".
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -85,7 +85,13 @@ fn describe(planned: &Planned, statement: &Statement, measured: bool, rows: &mut
 }
 
 fn to_batch(rows: Vec<(String, String)>) -> Result<RecordBatch> {
-    let (kinds, plans): (Vec<String>, Vec<String>) = rows.into_iter().unzip();
+    let (mut kinds, mut plans) = (Vec::new(), Vec::new());
+    for (kind, text) in &rows {
+        for (position, line) in text.lines().enumerate() {
+            kinds.push(if position == 0 { kind.as_str() } else { "" });
+            plans.push(line);
+        }
+    }
     let columns: Vec<ArrayRef> = vec![Arc::new(StringArray::from(kinds)), Arc::new(StringArray::from(plans))];
     Ok(RecordBatch::try_new(schema(), columns)?)
 }

@@ -64,7 +64,13 @@ impl Staging {
         }
         // A device or pipe has no place beside it, and must not be replaced.
         let parent = if is_special(&target) { std::env::temp_dir() } else { parent.to_path_buf() };
-        let directory = create_hidden(&parent, &target).map_err(|error| file_error(&error, Some(&url)))?;
+        let directory = create_hidden(&parent, &target).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => Error::input(format!(
+                "no file can be created in this directory; give this user permission or write elsewhere: {}",
+                parent.display()
+            )),
+            _ => file_error(&error, Some(&url)),
+        })?;
         let staging = Staging { directory, target, single };
         copy.output_url = match staging.file() {
             Some(file) => file.display().to_string(),

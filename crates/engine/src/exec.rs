@@ -13,12 +13,13 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::coop::cooperative;
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties, execute_stream,
 };
-use futures::{StreamExt, TryStreamExt};
+use futures::{FutureExt, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use tandem_column::Table;
 use tandem_runtime::{Cancel, Inputs, Options, QueryMetrics};
@@ -59,12 +60,13 @@ impl TandemExec {
     ) -> Result<TandemExec> {
         let scans = captured.scans.iter().map(|scan| statement.scan_table(&scan.source)).collect::<Result<_, _>>()?;
         let schema = captured.schema.inner().clone();
-        let properties = Arc::new(PlanProperties::new(
+        let properties = PlanProperties::new(
             EquivalenceProperties::new(schema.clone()),
             Partitioning::UnknownPartitioning(1),
             EmissionType::Final,
             Boundedness::Bounded,
-        ));
+        );
+        let properties = Arc::new(properties.with_scheduling_type(SchedulingType::Cooperative));
         Ok(TandemExec { captured, scans, children, statement, schema, properties, metrics: Arc::default() })
     }
 
@@ -188,10 +190,10 @@ impl ExecutionPlan for TandemExec {
             let schema = this.schema.clone();
             Ok::<_, DataFusionError>(futures::stream::iter(batches(table, schema, step)))
         };
-        let stream = futures::stream::once(result).try_flatten().map(move |batch| {
+        let stream = futures::stream::once(result.boxed()).try_flatten().map(move |batch| {
             let _ = &guard;
             batch
         });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, stream)))
+        Ok(Box::pin(cooperative(RecordBatchStreamAdapter::new(schema, stream))))
     }
 }

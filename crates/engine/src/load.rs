@@ -11,7 +11,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
 use parking_lot::Mutex;
-use tandem_column::{Field, LoadOptions, Loader, Table};
+use tandem_column::{Field, LoadOptions, Loader, Table, Type};
 use tandem_runtime::{Cancel, MemoryBudget, Runtime};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -23,7 +23,13 @@ use crate::error::external;
 /// # Errors
 /// Unsupported, if a column's type has none.
 pub(crate) fn fields(schema: &Schema) -> tandem_column::Result<Arc<[Field]>> {
-    schema.fields().iter().map(|field| Field::from_arrow(field)).collect()
+    let convert = |field: &Arc<arrow::datatypes::Field>| match Field::from_arrow(field)? {
+        Field { kind: kind @ (Type::Interval | Type::List(_)), name, .. } => {
+            Err(tandem_column::Error::unsupported(format!("no resident column holds the type {kind} of '{name}'")))
+        }
+        field => Ok(field),
+    };
+    schema.fields().iter().map(convert).collect()
 }
 
 /// Reads a stream to its end and makes a table of its rows, in order.

@@ -10,9 +10,11 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
         let lower = candidate.to_lowercase();
         (strsim::damerau_levenshtein(&name, &lower), strsim::jaro_winkler(&name, &lower), candidate)
     });
-    // A third of the letters may be wrong (at least one), or the beginnings agree well.
+    // A third of the letters may be wrong (one of two), or the beginnings agree well; of one letter nothing is near.
+    let length = name.chars().count();
+    let wrong = if length < 2 { 0 } else { (length / 3).max(1) };
     scored
-        .filter(|(distance, similarity, _)| *distance <= (name.chars().count() / 3).max(1) || *similarity > 0.88)
+        .filter(|(distance, similarity, _)| *distance <= wrong || *similarity > 0.88)
         .min_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)))
         .map(|(_, _, candidate)| candidate)
 }

@@ -80,7 +80,7 @@ impl ResidentExec {
             EmissionType::Incremental,
             Boundedness::Bounded,
         )
-        .with_scheduling_type(SchedulingType::NonCooperative);
+        .with_scheduling_type(SchedulingType::Cooperative);
         ResidentExec { name, table, schema, partitions, limit, properties: Arc::new(properties) }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, SessionState};
-use datafusion::logical_expr::dml::CopyTo;
 use datafusion::logical_expr::Statement as PlanStatement;
+use datafusion::logical_expr::dml::CopyTo;
 use datafusion::logical_expr::{DdlStatement, ExplainFormat, LogicalPlan};
 use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -80,11 +80,19 @@ async fn dispatch(
             let planned = plan(prepared.logical_plan(), &state, statement, mode, on_fallback).await?;
             execute_stream(planned.physical, state.task_ctx())
         }
+        LogicalPlan::Statement(PlanStatement::SetVariable(ref set)) => {
+            let (name, value) = (set.variable.clone(), set.value.clone());
+            inner.context.execute_logical_plan(logical).await.map_err(|error| match error.find_root() {
+                DataFusionError::External(_) => {
+                    Error::input(format!("invalid value for the setting {name}; SHOW {name} tells its form: {value}"))
+                        .into()
+                }
+                _ => error,
+            })?;
+            Ok(nothing())
+        }
         LogicalPlan::Statement(
-            PlanStatement::SetVariable(_)
-            | PlanStatement::ResetVariable(_)
-            | PlanStatement::Prepare(_)
-            | PlanStatement::Deallocate(_),
+            PlanStatement::ResetVariable(_) | PlanStatement::Prepare(_) | PlanStatement::Deallocate(_),
         )
         | LogicalPlan::Ddl(_) => {
             inner.context.execute_logical_plan(logical).await?;

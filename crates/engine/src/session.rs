@@ -34,7 +34,7 @@ use crate::overflow::{CheckedArithmetic, CheckedConstants};
 use crate::resident::ResidentTable;
 use crate::run;
 use crate::statement::Statement;
-use crate::translate::{Context, unknown_table};
+use crate::translate::Context;
 use crate::{Config, Error, Mode, OnFallback, Report, syntax};
 
 /// A session. Clones share everything.
@@ -228,12 +228,7 @@ impl Session {
                 Err(error) => match inner.context.table_provider(TableReference::bare(name.as_str())).await {
                     Ok(found) => found,
                     Err(second) if Location::looks_like(&name) => return Err(words.translate(&second)),
-                    Err(_) => match words.translate(&error) {
-                        error if error.message.contains("unknown table") => {
-                            return Err(unknown_table(&name, &words.tables));
-                        }
-                        error => return Err(error),
-                    },
+                    Err(_) => return Err(words.translate(&error)),
                 },
             };
             Ok(info::columns(found.as_ref()))

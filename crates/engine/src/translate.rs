@@ -51,17 +51,18 @@ impl Context {
             DataFusionError::SchemaError(inner, _) => self.schema(inner),
             DataFusionError::ResourcesExhausted(message) => self.exhausted(message),
             DataFusionError::NotImplemented(message) => {
-                Error::unsupported(format!("not supported: {}", sentence(message)))
+                let message = sentence(message);
+                let what = message.strip_prefix("Unsupported SQL statement: ").unwrap_or(&message);
+                Error::unsupported(format!("not supported: {what}"))
             }
             DataFusionError::Internal(message) => {
-                let message = message.split("This issue was likely caused").next().unwrap_or(message);
                 // DataFusion's checks of user input that it reports as its own faults.
                 self.known(message).unwrap_or_else(|| {
                     Error::internal(format!("internal error, please report it as a bug: {}", sentence(message)))
                 })
             }
             DataFusionError::Plan(message) | DataFusionError::Execution(message) => self.message(message),
-            DataFusionError::Configuration(message) => Error::input(format!("invalid setting: {}", sentence(message))),
+            DataFusionError::Configuration(message) => self.setting(message),
             DataFusionError::ExecutionJoin(inner) if inner.is_cancelled() => Error::cancelled(),
             DataFusionError::ExecutionJoin(_) => {
                 Error::internal("a task of the host engine panicked; please report this as a bug")
@@ -226,7 +227,9 @@ impl Context {
 
     fn syntax(&self, error: &ParserError) -> Error {
         let message = match error {
-            ParserError::TokenizerError(message) | ParserError::ParserError(message) => sentence(message),
+            ParserError::TokenizerError(message) | ParserError::ParserError(message) => sentence(message)
+                .replace("found: EOF", "found the end of the statement")
+                .replace("Expected: ", "expected "),
             ParserError::RecursionLimitExceeded => {
                 return Error::input("the statement is nested too deeply; split it with WITH or views");
             }
@@ -243,9 +246,20 @@ impl Context {
         Error::input(format!("syntax error in line {line}, column {column}{near}: {}", lower(text)))
     }
 
+    fn setting(&self, message: &str) -> Error {
+        let message = sentence(message);
+        if let Some(name) = message.strip_prefix("There is no registered file format with ext ") {
+            return unknown_format(name);
+        }
+        match message.to_lowercase().contains("could not find config") {
+            true => Error::input(format!("unknown setting; SHOW ALL lists them: {}", lower(&message))),
+            false => Error::input(format!("invalid setting: {}", lower(&message))),
+        }
+    }
+
     /// Turns a message that has no type of its own into a sentence.
     fn message(&self, message: &str) -> Error {
-        self.known(message).unwrap_or_else(|| Error::input(sentence(message)))
+        self.known(message).unwrap_or_else(|| Error::input(lower(&sentence(message))))
     }
 
     /// Recognises messages that stand for one of the errors every user meets.
@@ -271,11 +285,34 @@ impl Context {
             return Some(invalid_cast(&message));
         }
         if let Some(name) = quoted_between(&message, "table '", "' not found") {
-            let short = name.strip_prefix("datafusion.public.").unwrap_or(name);
-            return Some(unknown_table(short, &self.tables));
+            let short = name.strip_prefix("datafusion.").unwrap_or(name);
+            return Some(unknown_table(short.strip_prefix("public.").unwrap_or(short), &self.tables));
+        }
+        if let Some(name) = quoted_between(&message, "table function '", "' not found") {
+            return Some(Error::input(format!(
+                "unknown table function '{name}'; files are read as in FROM 'file.csv'"
+            )));
+        }
+        if let Some(name) = quoted_between(&message, "View '", "' doesn't exist") {
+            return Some(Error::input(format!("unknown view '{name}'; {}", suggestion(name, &self.tables, "tables"))));
+        }
+        if let Some(call) = quoted_between(&message, "No function matches the given name and argument types '", "'") {
+            return Some(Error::input(format!(
+                "the function does not take arguments of these types; cast them, as in CAST(x AS DOUBLE): {call}"
+            )));
+        }
+        if let Some(types) = message.strip_prefix("Cannot coerce arithmetic expression ") {
+            let types = types.trim_end_matches(" to valid types");
+            return Some(Error::input(format!("the operator does not take these types; cast one side: {types}")));
+        }
+        if let Some(name) = message.strip_prefix("There is no registered file format with ext ") {
+            return Some(unknown_format(name));
         }
         if let Some(name) = quoted_between(&message, "Table '", "' doesn't exist") {
             return Some(unknown_table(name, &self.tables));
+        }
+        if let Some(name) = message.strip_prefix("No table named '") {
+            return Some(unknown_table(name.trim_end_matches('\''), &self.tables));
         }
         if let Some(name) = quoted_between(&message, "Table '", "' already exists") {
             return Some(Error::input(format!(
@@ -286,6 +323,11 @@ impl Context {
             let name = rest.split('\'').next().unwrap_or_default();
             let near = quoted_between(rest, "Did you mean '", "'").map(|near| format!("; did you mean '{near}'?"));
             return Some(Error::input(format!("unknown function '{name}'{}", near.unwrap_or_default())));
+        }
+        if message.starts_with("Projections require unique expression names") {
+            let expression = quoted_between(&message, "the expression \"", "\" at position").unwrap_or_default();
+            let name = expression.rsplit(" AS ").next().unwrap_or_default();
+            return Some(Error::input(format!("the column name '{name}' occurs twice; rename one with AS")));
         }
         if message.starts_with("The context currently only supports a single SQL statement") {
             return Some(Error::input("one statement at a time; separate statements with semicolons and split them"));
@@ -308,6 +350,11 @@ pub(crate) fn unknown_table(name: &str, tables: &[String]) -> Error {
 /// Makes the error of a file that does not exist.
 pub(crate) fn missing(path: &str) -> Error {
     Error::input(format!("the file does not exist; check the path: {path}"))
+}
+
+/// Makes the error of a file format that is not known.
+fn unknown_format(name: &str) -> Error {
+    Error::input(format!("unknown file format; add STORED AS PARQUET, CSV, JSON or ARROW: {name}"))
 }
 
 fn unreadable(path: &str) -> Error {
@@ -382,8 +429,16 @@ pub(crate) fn sentence(message: &str) -> String {
         "Object Store error: ",
         "External: ",
     ];
+    // Some layers ask for bug reports in the middle of a message about the user's input.
+    const PLEA: (&str, &str) = ("This issue was likely caused by", "/issues");
+    let pleaded = match message.find(PLEA.0).and_then(|start| Some((start, message[start..].find(PLEA.1)?))) {
+        Some((start, length)) => {
+            format!("{} {}", &message[..start], message[start + length + PLEA.1.len()..].trim_start_matches('.'))
+        }
+        None => message.to_string(),
+    };
     // Of a chain with causes, the last is the one that tells.
-    let message = message.rsplit("caused by").next().unwrap_or(message);
+    let message = pleaded.rsplit("caused by").next().unwrap_or_default();
     let message = message.split("Backtrace:").next().unwrap_or(message);
     let mut line = message.split_whitespace().collect::<Vec<_>>().join(" ");
     while let Some(rest) = LAYERS.iter().find_map(|layer| line.strip_prefix(layer)) {

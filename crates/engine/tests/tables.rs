@@ -67,7 +67,7 @@ async fn a_failed_create_leaves_nothing() {
 #[tokio::test]
 async fn types_without_resident_form_stay_with_the_host() {
     let session = session(Mode::Auto);
-    run_all(&session, &["CREATE TABLE lists AS SELECT [1, 2, 3] AS l, 1 AS a"]).await;
+    run_all(&session, &["CREATE TABLE lists AS SELECT [1, 2, 3] AS l, INTERVAL '1 day' AS i, 1 AS a"]).await;
     assert_eq!(rows(&session, "SELECT array_length(l), a FROM lists").await, ["3|1"]);
     assert_eq!(session.tables()[0].kind, TableKind::Other);
 }
@@ -126,7 +126,7 @@ async fn a_file_that_changes_is_read_again() {
 #[tokio::test]
 async fn describe_tells_encodings() {
     let session = session(Mode::Auto);
-    run_all(&session, &["CREATE TABLE t AS SELECT 19920101 + value AS day, 'city' || value % 25 AS city FROM generate_series(1, 1000)"])
+    run_all(&session, &["CREATE TABLE t AS SELECT 19920101 + value AS day, 'city' || (value % 25) AS city FROM generate_series(1, 1000)"])
         .await;
     let columns = session.describe("t").await.unwrap();
     assert_eq!(columns[0].kind, "BIGINT");
