@@ -14,7 +14,7 @@ use datafusion::sql::parser::{CopyToStatement, Statement as SqlStatement};
 
 use crate::Error;
 use crate::location::Kind;
-use crate::translate::file_error;
+use crate::wording::file_error;
 
 /// Fills in the format that DataFusion does not know by the extension.
 pub(crate) fn infer_format(statement: SqlStatement) -> SqlStatement {

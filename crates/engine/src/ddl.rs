@@ -139,7 +139,7 @@ async fn whole_table(
     if !scan.filters.is_empty() || scan.fetch.is_some() {
         return Ok(None);
     }
-    let Ok(table) = statement.scan_table(&scan.source) else { return Ok(None) };
+    let Ok(table) = statement.scan_table(&scan.source, &scan.table_name) else { return Ok(None) };
     let columns = scan.projection.clone().unwrap_or_else(|| (0..scan.source.schema().fields().len()).collect());
     let (statement, cancel) = (statement.clone(), statement.stop.part());
     let report = statement.report.clone();

@@ -58,7 +58,11 @@ impl TandemExec {
         children: Vec<Arc<dyn ExecutionPlan>>,
         statement: Arc<Statement>,
     ) -> Result<TandemExec> {
-        let scans = captured.scans.iter().map(|scan| statement.scan_table(&scan.source)).collect::<Result<_, _>>()?;
+        let scans = captured
+            .scans
+            .iter()
+            .map(|scan| statement.scan_table(&scan.source, &scan.table))
+            .collect::<Result<_, _>>()?;
         let schema = captured.schema.inner().clone();
         let properties = PlanProperties::new(
             EquivalenceProperties::new(schema.clone()),

@@ -29,7 +29,8 @@ use parking_lot::RwLock;
 use tandem_scan::{Compression, FileTable, Format};
 
 use crate::location::{Kind, Location};
-use crate::translate::{Context, file_error};
+use crate::translate::Context;
+use crate::wording::file_error;
 use crate::{Class, Error};
 
 /// A table of files.

@@ -45,6 +45,7 @@ mod session;
 mod statement;
 mod syntax;
 mod translate;
+mod wording;
 
 pub use arrow;
 pub use config::{Config, Mode, OnFallback};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tandem_scan::Format;
 
 use crate::Error;
-use crate::translate::{file_error, missing};
+use crate::wording::{file_error, missing};
 
 /// A file format, known by the extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

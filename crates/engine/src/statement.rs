@@ -88,8 +88,8 @@ impl Statement {
     ///
     /// # Errors
     /// Internal, if planning never saw it.
-    pub(crate) fn scan_table(&self, source: &Arc<dyn TableSource>) -> Result<ScanTable, Error> {
-        self.see(source).ok_or_else(|| Error::internal("a captured table is not one that Tandem scans"))
+    pub(crate) fn scan_table(&self, source: &Arc<dyn TableSource>, name: &TableReference) -> Result<ScanTable, Error> {
+        self.see(source).ok_or_else(|| Error::internal(format!("Tandem does not scan the captured table '{name}'")))
     }
 
     /// Remembers the table behind a source as it is now, unless it was seen before.
