@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use tandem_column::{AlignedVec, Bitmap, BitmapBuilder, Buffer, Code, Codes, Column, Result, Type};
+use tandem_column::{AlignedVec, Bitmap, BitmapBuilder, Buffer, Code, Codes, Column, Plain, Result, Type};
 
 use crate::{BytesVector, Error, Values, Vector, kernel::Set};
 
@@ -92,11 +92,11 @@ impl Build {
         }
         let null_key = keys.iter().any(|k| k.valid.as_ref().is_some_and(|v| v.contains(&0)));
         let (lookup, order) = if keys.is_empty() {
-            (Lookup::All, (0..rows as u32).collect())
+            (Lookup::All, Order::Each((0..rows as u32).collect()))
         } else {
             lay_out(rows, &keys, payload.is_empty() && used.existence, null_key, used)?
         };
-        let entries = order.len();
+        let entries = order.entries();
         let mut columns = Vec::with_capacity(payload.len());
         let mut ranges = Vec::with_capacity(payload.len());
         for (vector, kind) in payload.iter().zip(kinds) {
@@ -207,8 +207,51 @@ fn is_int(vector: &Vector) -> bool {
     matches!(vector.values, Values::Int(_) | Values::Boolean(_))
 }
 
-/// Chooses how keys lead to entries; returns it with the row of each entry (`u32::MAX`: none).
-fn lay_out(rows: usize, keys: &[Vector], existence: bool, null_key: bool, used: Use) -> Result<(Lookup, Vec<u32>)> {
+/// Which row each entry holds.
+enum Order {
+    /// One for each entry.
+    Each(Vec<u32>),
+    /// Row `rows[i]` goes to entry `places[i]`; the other entries hold none.
+    Some { rows: Vec<u32>, places: Vec<u32>, entries: usize },
+}
+
+impl Order {
+    fn entries(&self) -> usize {
+        match self {
+            Order::Each(rows) => rows.len(),
+            Order::Some { entries, .. } => *entries,
+        }
+    }
+
+    /// Returns a value for each entry, the default where it holds no row.
+    fn arrange<T: Plain>(&self, value: impl Fn(usize) -> T) -> AlignedVec<T> {
+        match self {
+            Order::Each(rows) => rows.iter().map(|row| value(*row as usize)).collect(),
+            Order::Some { rows, places, entries } => {
+                // Fresh zeroed memory costs nothing for the places that stay empty.
+                let mut out = AlignedVec::zeroed(*entries);
+                let slots = out.as_mut_slice();
+                rows.iter().zip(places).for_each(|(row, place)| slots[*place as usize] = value(*row as usize));
+                out
+            }
+        }
+    }
+
+    /// Returns the row of each entry, `None` where it holds none.
+    fn rows(&self) -> Vec<Option<u32>> {
+        match self {
+            Order::Each(rows) => rows.iter().copied().map(Some).collect(),
+            Order::Some { rows, places, entries } => {
+                let mut out = vec![None; *entries];
+                rows.iter().zip(places).for_each(|(row, place)| out[*place as usize] = Some(*row));
+                out
+            }
+        }
+    }
+}
+
+/// Chooses how keys lead to entries; returns it with the row of each entry.
+fn lay_out(rows: usize, keys: &[Vector], existence: bool, null_key: bool, used: Use) -> Result<(Lookup, Order)> {
     let keyed: Vec<u32> = if null_key && !used.null_equals_null {
         let valid = |row: &u32| keys.iter().all(|k| k.is_valid(*row as usize));
         (0..rows as u32).filter(valid).collect()
@@ -224,40 +267,39 @@ fn lay_out(rows: usize, keys: &[Vector], existence: bool, null_key: bool, used: 
         // A place is a bit, and unless only existence matters about four bytes of order and payload.
         let bytes = domain.saturating_mul(if existence { 1 } else { 33 }) / 8;
         if bytes <= (keyed.len() * DENSE_BYTES_PER_KEY).max(DENSE_BYTES) as u128 {
-            return Ok(lay_out_dense(&keyed, &values, min, domain as usize, existence));
+            return Ok(lay_out_dense(keyed, &values, min, domain as usize, existence));
         }
     }
     Directory::new(keys, keyed, rows, used)
 }
 
-fn lay_out_dense(keyed: &[u32], values: &[i64], min: i64, domain: usize, existence: bool) -> (Lookup, Vec<u32>) {
+fn lay_out_dense(keyed: Vec<u32>, values: &[i64], min: i64, domain: usize, existence: bool) -> (Lookup, Order) {
     let mut set = Set::new(min, domain);
     let mut repeats = false;
-    for row in keyed {
+    for row in &keyed {
         let value = values[*row as usize];
         repeats |= set.contains(value);
         set.insert(value);
     }
     if existence {
-        return (Lookup::Unique(set), Vec::new());
+        return (Lookup::Unique(set), Order::Each(Vec::new()));
     }
     let place = |row: &u32| values[*row as usize].wrapping_sub(min) as usize;
     if !repeats {
-        let mut order = vec![u32::MAX; domain];
-        keyed.iter().for_each(|row| order[place(row)] = *row);
-        return (Lookup::Unique(set), order);
+        let places = keyed.iter().map(|row| place(row) as u32).collect();
+        return (Lookup::Unique(set), Order::Some { rows: keyed, places, entries: domain });
     }
     let mut starts = vec![0u32; domain + 1];
     keyed.iter().for_each(|row| starts[place(row) + 1] += 1);
     (0..domain).for_each(|i| starts[i + 1] += starts[i]);
     let mut next = starts.clone();
     let mut order = vec![0u32; keyed.len()];
-    for row in keyed {
+    for row in &keyed {
         let slot = &mut next[place(row)];
         order[*slot as usize] = *row;
         *slot += 1;
     }
-    (Lookup::Dense { set, starts }, order)
+    (Lookup::Dense { set, starts }, Order::Each(order))
 }
 
 /// Spreads a packed key over 64 bits.
@@ -303,7 +345,7 @@ pub(crate) fn write_key(keys: &[&Vector], row: usize, out: &mut Vec<u8>) {
 }
 
 impl Directory {
-    fn new(keys: &[Vector], keyed: Vec<u32>, rows: usize, used: Use) -> Result<(Lookup, Vec<u32>)> {
+    fn new(keys: &[Vector], keyed: Vec<u32>, rows: usize, used: Use) -> Result<(Lookup, Order)> {
         let buckets = keyed.len().max(1).next_power_of_two();
         let shift = 64 - buckets.trailing_zeros();
         let bucket = |hash: u64| if used.collide || shift == 64 { 0 } else { (hash >> shift) as usize };
@@ -350,7 +392,7 @@ impl Directory {
             order.iter().for_each(|row| kept[*row as usize] = true);
             order.extend((0..rows as u32).filter(|row| !kept[*row as usize]));
         }
-        Ok((Lookup::Hash(Directory { keys, starts, collide: used.collide }), order))
+        Ok((Lookup::Hash(Directory { keys, starts, collide: used.collide }), Order::Each(order)))
     }
 
     fn is_unique(&self) -> bool {
@@ -482,10 +524,10 @@ fn pack_vector(packing: &[Packed], keys: &[Rc<Vector>], rows: usize) -> Vec<Opti
 }
 
 /// Makes a compact column of a vector's values in entry order, with their range.
-fn arrange(vector: &Vector, kind: &Type, order: &[u32]) -> (Column, Option<(i64, i64)>) {
+fn arrange(vector: &Vector, kind: &Type, order: &Order) -> (Column, Option<(i64, i64)>) {
     let validity = vector.valid.as_ref().map(|valid| {
-        let mut bits = BitmapBuilder::with_capacity(order.len());
-        order.iter().for_each(|row| bits.push(*row == u32::MAX || valid[*row as usize] != 0));
+        let mut bits = BitmapBuilder::with_capacity(order.entries());
+        order.rows().iter().for_each(|row| bits.push(row.is_none_or(|row| valid[row as usize] != 0)));
         bits.finish()
     });
     match &vector.values {
@@ -506,26 +548,18 @@ fn arrange(vector: &Vector, kind: &Type, order: &[u32]) -> (Column, Option<(i64,
             let codes = place(order, width, |row| codes[row].into());
             (Column::from_codes(kind.clone(), codes, dictionary.clone(), validity), range)
         }
-        Values::Wide(values) => {
-            let pick = |row: &u32| if *row == u32::MAX { 0 } else { values[*row as usize] };
-            (Column::from_i128(kind.clone(), order.iter().map(pick).collect::<AlignedVec<i128>>(), validity), None)
+        Values::Wide(values) => (Column::from_i128(kind.clone(), order.arrange(|row| values[row]), validity), None),
+        Values::Float(values) if *kind == Type::Float32 => {
+            (Column::from_f32(order.arrange(|row| values[row] as f32), validity), None)
         }
-        Values::Float(values) => {
-            let pick = |row: &u32| if *row == u32::MAX { 0.0 } else { values[*row as usize] };
-            if *kind == Type::Float32 {
-                let values: AlignedVec<f32> = order.iter().map(|row| pick(row) as f32).collect();
-                (Column::from_f32(values, validity), None)
-            } else {
-                (Column::from_f64(order.iter().map(pick).collect::<AlignedVec<f64>>(), validity), None)
-            }
-        }
+        Values::Float(values) => (Column::from_f64(order.arrange(|row| values[row]), validity), None),
         Values::Bytes(values) => {
-            let mut offsets = AlignedVec::<u64>::with_capacity(order.len() + 1);
+            let mut offsets = AlignedVec::<u64>::with_capacity(order.entries() + 1);
             let mut bytes = AlignedVec::<u8>::new();
             offsets.push(0);
-            for row in order {
-                if *row != u32::MAX {
-                    bytes.extend_from_slice(values.get(*row as usize));
+            for row in order.rows() {
+                if let Some(row) = row {
+                    bytes.extend_from_slice(values.get(row as usize));
                 }
                 offsets.push(bytes.len() as u64);
             }
@@ -542,12 +576,10 @@ fn range_of(values: impl Iterator<Item = i64>, vector: &Vector) -> Option<(i64, 
     }
 }
 
-/// Writes codes of the given width in entry order; holes, and codes of null rows that do not fit, are cut to the width.
-fn place(order: &[u32], width: usize, code: impl Fn(usize) -> u64) -> Codes {
-    fn write<T: Code>(order: &[u32], code: impl Fn(usize) -> u64) -> Codes {
-        let pick = |row: &u32| T::truncate(if *row == u32::MAX { 0 } else { code(*row as usize) });
-        let values: AlignedVec<T> = order.iter().map(pick).collect();
-        T::codes(Buffer::from(values))
+/// Writes codes of the given width in entry order; codes of null rows that do not fit are cut to the width.
+fn place(order: &Order, width: usize, code: impl Fn(usize) -> u64) -> Codes {
+    fn write<T: Code>(order: &Order, code: impl Fn(usize) -> u64) -> Codes {
+        T::codes(Buffer::from(order.arrange(|row| T::truncate(code(row)))))
     }
     match width {
         1 => write::<u8>(order, code),

@@ -127,55 +127,115 @@ impl Set {
     }
 }
 
-/// Tests membership of a bit position: 1 if it is inside the domain and set.
-///
-/// # Safety
-/// `bits` must have more than `domain / 8` bytes.
-#[inline(always)]
-unsafe fn member(bits: &[u8], domain: u64, position: u64) -> usize {
-    let place = position.min(domain);
-    // SAFETY: `place ≤ domain`, and the caller promises a byte for each position up to `domain`.
-    let byte = unsafe { *bits.get_unchecked((place >> 3) as usize) };
-    ((byte >> (place & 7)) & 1) as usize & (position < domain) as usize
+/// Tells of each code whether it is a member: 1 or 0.
+pub(crate) trait Membership: Copy {
+    fn of(self, code: u64) -> usize;
+}
+
+/// One byte per code: the quickest while it fits the first-level cache.
+#[derive(Clone, Copy)]
+struct Bytes<'a>(&'a [u8]);
+
+impl Membership for Bytes<'_> {
+    #[inline(always)]
+    fn of(self, code: u64) -> usize {
+        self.0[code as usize] as usize
+    }
+}
+
+/// One bit per code, in words.
+#[derive(Clone, Copy)]
+struct Words<'a>(&'a [u32]);
+
+impl Membership for Words<'_> {
+    #[inline(always)]
+    fn of(self, code: u64) -> usize {
+        ((self.0[(code >> 5) as usize] >> (code & 31)) & 1) as usize
+    }
+}
+
+/// The bits of a set that begins `delta` codes before code 0 and ends anywhere.
+#[derive(Clone, Copy)]
+struct Shifted<'a> {
+    bits: &'a [u8],
+    domain: u64,
+    delta: u64,
+}
+
+impl Membership for Shifted<'_> {
+    #[inline(always)]
+    fn of(self, code: u64) -> usize {
+        let position = code.wrapping_add(self.delta);
+        let place = position.min(self.domain);
+        // The byte behind the domain exists and is zero from `domain` on: see `Set::new`.
+        ((self.bits[(place >> 3) as usize] >> (place & 7)) & 1) as usize & (position < self.domain) as usize
+    }
+}
+
+/// A set laid out for one column: indexed by its codes, without a test of bounds or an offset.
+#[derive(Clone, Debug)]
+pub(crate) enum CodeSet {
+    Bytes(Vec<u8>),
+    Words(Vec<u32>),
+}
+
+/// Codes up to which a byte each is kept: little enough to stay in a 32 KiB cache beside the rows that stream through it.
+const BYTE_CODES: u64 = 4 << 10;
+
+impl CodeSet {
+    /// Lays out a set for codes `0 ..= last` that stand for `base + code`.
+    pub(crate) fn new(set: &Set, base: i64, last: u64) -> CodeSet {
+        let member = |code: u64| set.contains(base.wrapping_add(code as i64));
+        if last < BYTE_CODES {
+            return CodeSet::Bytes((0..=last).map(|code| member(code) as u8).collect());
+        }
+        let mut words = vec![0u32; (last >> 5) as usize + 1];
+        let first = set.min.wrapping_sub(base);
+        for (byte, bits) in set.bits.iter().enumerate().filter(|(_, bits)| **bits != 0) {
+            for bit in (0..8).filter(|bit| bits >> bit & 1 == 1) {
+                let code = first.wrapping_add((byte * 8 + bit) as i64) as u64;
+                if code <= last {
+                    words[(code >> 5) as usize] |= 1 << (code & 31);
+                }
+            }
+        }
+        CodeSet::Words(words)
+    }
 }
 
 simd! {
     /// Lists the rows of a run that are members; returns how many.
-    fn list_set<T: Code>(codes: &[T], first: u32, bits: &[u8], domain: u64, delta: u64, rows: &mut [u32]) -> usize {
-        assert!(rows.len() >= codes.len() && bits.len() as u64 > domain / 8, "room for every row and position");
+    fn list_set<T: Code, M: Membership>(codes: &[T], first: u32, set: M, rows: &mut [u32]) -> usize {
+        assert!(rows.len() >= codes.len(), "room for every row");
         let mut kept = 0;
         for (k, c) in codes.iter().enumerate() {
             // SAFETY: at most one row is kept for each before this one, so `kept ≤ k < rows.len()`.
             unsafe { *rows.get_unchecked_mut(kept) = first + k as u32 };
-            // SAFETY: asserted above.
-            kept += unsafe { member(bits, domain, c.get().wrapping_add(delta)) };
+            kept += set.of(c.get());
         }
         kept
     }
     /// Lists the rows of a run that are members and set in the mask; returns how many.
-    fn list_set_masked<T: Code>(
-        codes: &[T], mask: &[u8], first: u32, bits: &[u8], domain: u64, delta: u64, rows: &mut [u32],
+    fn list_set_masked<T: Code, M: Membership>(
+        codes: &[T], mask: &[u8], first: u32, set: M, rows: &mut [u32],
     ) -> usize {
-        assert!(rows.len() >= codes.len() && bits.len() as u64 > domain / 8, "room for every row and position");
+        assert!(rows.len() >= codes.len(), "room for every row");
         let mut kept = 0;
         for (k, (c, m)) in codes.iter().zip(mask).enumerate() {
             // SAFETY: at most one row is kept for each before this one, so `kept ≤ k < rows.len()`.
             unsafe { *rows.get_unchecked_mut(kept) = first + k as u32 };
-            // SAFETY: asserted above.
-            kept += unsafe { member(bits, domain, c.get().wrapping_add(delta)) } & *m as usize;
+            kept += set.of(c.get()) & *m as usize;
         }
         kept
     }
     /// Keeps the listed rows that are members; returns how many.
-    fn refine_set<T: Code>(codes: &[T], rows: &mut [u32], bits: &[u8], domain: u64, delta: u64) -> usize {
-        assert!(bits.len() as u64 > domain / 8, "a byte for every position");
+    fn refine_set<T: Code, M: Membership>(codes: &[T], rows: &mut [u32], set: M) -> usize {
         let mut kept = 0;
         for j in 0..rows.len() {
             let row = rows[j];
-            // SAFETY: `kept ≤ j`.
+            // SAFETY: at most one row is kept for each before this one, so `kept ≤ j < rows.len()`.
             unsafe { *rows.get_unchecked_mut(kept) = row };
-            // SAFETY: asserted above.
-            kept += unsafe { member(bits, domain, codes[row as usize].get().wrapping_add(delta)) };
+            kept += set.of(codes[row as usize].get());
         }
         kept
     }
@@ -253,7 +313,24 @@ pub(crate) fn count_where(mask: &[u8]) -> usize {
     count_mask(mask)
 }
 
+/// Runs an expression with `$m` bound to the quickest form of a set for codes that count from `base`.
+macro_rules! with_membership {
+    ($set:expr, $aligned:expr, $base:expr, $m:ident => $body:expr) => {
+        match $aligned {
+            Some(CodeSet::Bytes(bytes)) => { let $m = Bytes(bytes); $body }
+            Some(CodeSet::Words(words)) => { let $m = Words(words); $body }
+            None => {
+                let delta = $base.wrapping_sub($set.min) as u64;
+                let $m = Shifted { bits: &$set.bits, domain: $set.domain, delta };
+                $body
+            }
+        }
+    };
+}
+
 /// Lists the rows of a run whose value is in `set`, and which the mask has if there is one, into `rows`.
+///
+/// `aligned` is the set laid out for exactly these codes, where it is.
 pub(crate) fn list_members(
     base: i64,
     codes: &Codes,
@@ -261,22 +338,21 @@ pub(crate) fn list_members(
     count: usize,
     mask: Option<&[u8]>,
     set: &Set,
+    aligned: Option<&CodeSet>,
     rows: &mut Vec<u32>,
 ) {
     rows.resize(count, 0);
-    let delta = base.wrapping_sub(set.min) as u64;
     let first = start as u32;
-    let kept = with_codes!(codes, c => match mask {
-        None => list_set(&c[start..start + count], first, &set.bits, set.domain, delta, rows),
-        Some(m) => list_set_masked(&c[start..start + count], m, first, &set.bits, set.domain, delta, rows),
-    });
+    let kept = with_codes!(codes, c => with_membership!(set, aligned, base, m => match mask {
+        None => list_set(&c[start..start + count], first, m, rows),
+        Some(mask) => list_set_masked(&c[start..start + count], mask, first, m, rows),
+    }));
     rows.truncate(kept);
 }
 
 /// Keeps the listed rows whose value is in `set`.
-pub(crate) fn refine_members(base: i64, codes: &Codes, rows: &mut Vec<u32>, set: &Set) {
-    let delta = base.wrapping_sub(set.min) as u64;
-    let kept = with_codes!(codes, c => refine_set(c, rows, &set.bits, set.domain, delta));
+pub(crate) fn refine_members(base: i64, codes: &Codes, rows: &mut Vec<u32>, set: &Set, aligned: Option<&CodeSet>) {
+    let kept = with_codes!(codes, c => with_membership!(set, aligned, base, m => refine_set(c, rows, m)));
     rows.truncate(kept);
 }
 

@@ -14,6 +14,7 @@ use crate::{
     filter::{self, Filter},
     frame::{Layout, Origin},
     job::{Direct, Job, Morsel, Operation, Settings, SinkPlan},
+    kernel::{self, CodeSet},
     probe::ProbeStep,
     range::{self, Domain},
     select::{Placed, Selection},
@@ -104,7 +105,7 @@ impl<'q> Planner<'q> {
             self.notes.push(format!("no row satisfies {}", self.describe(&expr)));
             if self.outer {
                 let counter = self.label(format!("filter {}", self.describe(&expr)));
-                self.select(Placed { filter: Filter::General(expr), step, counter });
+                self.select(Filter::General(expr), step, counter);
             } else {
                 self.never = true;
             }
@@ -124,14 +125,15 @@ impl<'q> Planner<'q> {
                 Filter::General(expr) => format!("filter {}", self.describe(expr)),
             };
             let counter = self.label(text);
-            self.select(Placed { filter, step, counter });
+            self.select(filter, step, counter);
         }
     }
 
     /// Puts a filter where it runs: encoded ones at the very front, unless build rows without a source row come later
     /// and must pass it too.
-    fn select(&mut self, placed: Placed) {
-        let encoded = !matches!(placed.filter, Filter::General(_));
+    fn select(&mut self, filter: Filter, step: usize, counter: usize) {
+        let encoded = !matches!(filter, Filter::General(_));
+        let placed = Placed { aligned: self.align(&filter), filter, step, counter };
         if !self.outer && (encoded || self.operations.is_empty()) {
             return self.first.push(placed);
         }
@@ -143,6 +145,20 @@ impl<'q> Planner<'q> {
                 self.operations.push(Operation::Select(selection));
             }
         }
+    }
+
+    /// Lays a set filter out for its column's codes, if every part counts them from the same value.
+    fn align(&self, filter: &Filter) -> Option<CodeSet> {
+        let Filter::Member { slot, set } = filter else { return None };
+        let Origin::Source(column) = self.layout.origins[*slot] else { return None };
+        let mut parts = self.table.parts.iter().map(|part| kernel::encoded(&part.columns[column]));
+        let (base, _) = parts.next()??;
+        if !parts.all(|part| part.is_some_and(|(other, _)| other == base)) {
+            return None;
+        }
+        let last = self.domains[*slot].range?.1.checked_sub(base)?;
+        // A set of more codes than the table has rows is not worth the laying out.
+        u64::try_from(last).ok().filter(|last| *last <= self.table.rows() as u64).map(|last| CodeSet::new(set, base, last))
     }
 
     /// Plans a step that adds slots.
@@ -264,7 +280,7 @@ impl<'q> Planner<'q> {
                 };
                 self.notes.push(format!("{name}: {}; {how}", build.note()));
                 let counter = self.label(format!("{name} on {key_name}"));
-                self.select(Placed { filter, step, counter });
+                self.select(filter, step, counter);
             }
         }
         true

@@ -13,7 +13,7 @@ use crate::{
     filter::Filter,
     frame::{Frame, Layout, Origin},
     job::Counter,
-    kernel::{self, Set},
+    kernel::{self, CodeSet, Set},
 };
 
 /// Vectors between two looks at the order of set filters.
@@ -30,6 +30,8 @@ pub(crate) struct Selection {
 
 pub(crate) struct Placed {
     pub(crate) filter: Filter,
+    /// A set filter laid out for its column's codes, where all parts have the same.
+    pub(crate) aligned: Option<CodeSet>,
     /// The step after which liveness is read.
     pub(crate) step: usize,
     /// Which counter it reports to.
@@ -190,10 +192,11 @@ impl Selection {
                     let mask = pending.then_some(state.mask.as_slice());
                     pending = false;
                     let mut kept = Vec::new();
-                    kernel::list_members(base, codes, start, rows, mask, set, &mut kept);
+                    let aligned = placed.aligned.as_ref();
+                    kernel::list_members(base, codes, start, rows, mask, set, aligned, &mut kept);
                     list = Some(kept);
                 }
-                Some(list) => kernel::refine_members(base, codes, list, set),
+                Some(list) => kernel::refine_members(base, codes, list, set, placed.aligned.as_ref()),
             }
             let list = list.as_mut().expect("listed above");
             keep_valid(column, list);

@@ -78,7 +78,7 @@ impl Accumulator {
             match (aggregate.function, argument.repr()) {
                 (F::CountRows | F::Count, _) => State::Count,
                 (F::Sum | F::Average, Repr::Float) => State::Float(Vec::new()),
-                (F::Average, Repr::Int) if argument.is_integer() => State::Float(Vec::new()),
+                (F::Average, _) if argument.is_integer() => State::Float(Vec::new()),
                 (F::Sum | F::Average, Repr::Int) if narrow => State::Int(Vec::new()),
                 (F::Sum | F::Average, _) => State::Wide(Vec::new()),
                 (F::Min | F::Max | F::BoolAnd | F::BoolOr, Repr::Int | Repr::Boolean) => State::Best(Vec::new()),
@@ -182,6 +182,9 @@ impl Accumulator {
                 for_rows(rows, mask, |row| sums[groups.of(row)] += values[row]);
             }
             (State::Float(sums), Some(Values::Int(values))) => {
+                for_rows(rows, mask, |row| sums[groups.of(row)] += values[row] as f64);
+            }
+            (State::Float(sums), Some(Values::Wide(values))) => {
                 for_rows(rows, mask, |row| sums[groups.of(row)] += values[row] as f64);
             }
             (State::Best(best), Some(Values::Int(values))) => for_rows(rows, mask, |row| {
