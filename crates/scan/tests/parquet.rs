@@ -427,7 +427,7 @@ fn bad_files_are_named() {
 #[test]
 fn random_damage_never_panics() {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let rounds: u64 = std::env::var("TANDEM_FUZZ_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(300);
+    let rounds: u64 = std::env::var("TANDEM_FUZZ_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(100);
     let path = directory.path().join("damaged.parquet");
     let runtime = Runtime::new(1);
     std::panic::set_hook(Box::new(|info| {

@@ -71,7 +71,7 @@ pub(super) fn decode<T: Target>(
                     return Err(damaged("a page has fewer values than it says"));
                 }
                 // Page by page, so that cleared memory is still in the cache when it is written.
-                out.resize(start + count, T::Code::default());
+                clear_rows(&mut out, count);
                 let page = &mut out.as_mut_slice()[start..];
                 let dense = &mut page[..present];
                 match (encoding, &mut table) {
@@ -92,6 +92,15 @@ pub(super) fn decode<T: Target>(
         }
     }
     Ok((out, validity))
+}
+
+/// Appends rows of the default code, a block at a time.
+pub(super) fn clear_rows<C: Plain>(out: &mut AlignedVec<C>, rows: usize) {
+    let block = [C::default(); BLOCK];
+    out.reserve(rows);
+    for start in (0..rows).step_by(BLOCK) {
+        out.extend_from_slice(&block[..BLOCK.min(rows - start)]);
+    }
 }
 
 /// Finished codes by dictionary index.

@@ -6,7 +6,7 @@ use tandem_column::{AlignedVec, Code, Column, Dictionary, Type};
 
 use super::{
     Problem, damaged,
-    fixed::{RESERVE_ROWS, Table},
+    fixed::{RESERVE_ROWS, Table, clear_rows},
     page::{Page, Pages},
     thrift::Encoding,
     validity::Validity,
@@ -214,7 +214,7 @@ impl<C: Code> Coded<C> {
         validity: &Validity,
     ) -> Result<(), Problem> {
         let start = self.codes.len();
-        self.codes.resize(start + count, C::default());
+        clear_rows(&mut self.codes, count);
         let out = &mut self.codes.as_mut_slice()[start..];
         if present > 0 {
             self.table.decode(page, &mut out[..present])?;
