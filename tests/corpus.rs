@@ -4,7 +4,8 @@
 //! records cannot pass either way here: data files that are not in the crate, functions of features we leave out, test
 //! doubles of DataFusion's own driver. What counts is the comparison: no record may pass with capture off and fail with
 //! capture on. `EXPLAIN` is left out, as captured plans are meant to differ; an expected error may have any text, as ours
-//! are our own sentences. `TANDEM_CORPUS=word` limits a run to files whose name contains the word.
+//! are our own sentences; rows may come in any order where the query has no ORDER BY. `TANDEM_CORPUS=word` limits a run
+//! to files whose name contains the word.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +16,7 @@ use std::{
 
 use sqllogictest::{ExpectedError, QueryExpect, Record, Runner, StatementExpect, strict_column_validator};
 use tandem_engine::{Config, Error, Mode, OnFallback, Session};
-use tandem_tests::{ColumnKind, Database, normalize, validate_rows};
+use tandem_tests::{ColumnKind, Database, normalize, validate_rows, validate_rows_in_any_order};
 
 /// Files and folders left out, with the reason.
 const SKIPPED: &[(&str, &str)] = &[
@@ -25,6 +26,18 @@ const SKIPPED: &[(&str, &str)] = &[
     ("tpch/", "needs data that DataFusion's own script generates; see suites.rs"),
     ("clickbench", "needs data that is not in the crate"),
     ("imdb.slt", "needs data that is not in the crate"),
+];
+
+/// Records, by file and line, whose expectation is not what SQL defines: a captured plan may answer otherwise.
+const ACCEPTED: &[(&str, u32, &str)] = &[
+    ("information_schema.slt", 860, "the rows that differ in place are equal by the query's ORDER BY"),
+    ("joins.slt", 4006, "the ORDER BY is in a subquery, the result has none"),
+    ("joins.slt", 4402, "LIMIT without ORDER BY: any two rows will do"),
+    ("ordered_aggregate_spill.slt", 69, "expects memory to run out, ours suffices"),
+    ("pwmj.slt", 141, "DataFusion's rows are not in the order that ORDER BY asks for"),
+    ("pwmj.slt", 232, "DataFusion's rows are not in the order that ORDER BY asks for"),
+    ("select.slt", 1721, "expects a division by zero behind AND, which we do not reach"),
+    ("select.slt", 1724, "expects a division by zero behind OR, which we do not reach"),
 ];
 
 /// Partitions of DataFusion's own driver, so that unsorted results come in the order the files expect.
@@ -46,6 +59,7 @@ fn capture_loses_nothing() {
         .iter()
         .filter(|(_, outcome)| outcome.is_ok())
         .filter_map(|(key, _)| match on.get(key) {
+            Some(Err(_)) if ACCEPTED.iter().any(|(file, line, _)| *file == key.0 && *line == key.1) => None,
             Some(Err(reason)) => Some(format!("{}:{}\n{reason}", key.0, key.1)),
             _ => None,
         })
@@ -104,10 +118,10 @@ async fn run_file(file: &Path, name: &str, mode: Mode, outcomes: &mut Outcomes) 
     });
     runner.add_label("Datafusion");
     runner.with_normalizer(normalize);
-    runner.with_validator(validate_rows);
     runner.with_column_validator(strict_column_validator);
     for (index, record) in records.into_iter().enumerate() {
         let Some((record, line)) = comparable(record) else { continue };
+        runner.with_validator(if is_ordered(&record) { validate_rows } else { validate_rows_in_any_order });
         let outcome = runner.run_async(record).await;
         if let Some(line) = line {
             let outcome = outcome.map(drop).map_err(|e| e.display(false).to_string());
@@ -139,6 +153,14 @@ fn comparable(record: Record<ColumnKind>) -> Option<(Record<ColumnKind>, Option<
             Some((Record::Query { loc, conditions, connection, sql, expected, retry }, Some(line)))
         }
         other => Some((other, None)),
+    }
+}
+
+/// Tells whether the order of a query's rows can mean anything.
+fn is_ordered(record: &Record<ColumnKind>) -> bool {
+    match record {
+        Record::Query { sql, .. } => sql.to_lowercase().split_whitespace().any(|word| word.ends_with("order")),
+        _ => true,
     }
 }
 

@@ -146,3 +146,15 @@ pub fn validate_rows(normalizer: Normalizer, actual: &[Vec<String>], expected: &
     }
     true
 }
+
+/// Compares rows as [`validate_rows`] does, in whatever order they come.
+pub fn validate_rows_in_any_order(normalizer: Normalizer, actual: &[Vec<String>], expected: &[String]) -> bool {
+    if validate_rows(normalizer, actual, expected) {
+        return true;
+    }
+    let mut expected: Vec<String> = expected.iter().map(normalizer).collect();
+    let mut actual: Vec<String> = actual.iter().map(|row| row.join(" ").trim_end().to_owned()).collect();
+    expected.sort();
+    actual.sort();
+    actual == expected
+}

@@ -6,5 +6,5 @@
 mod database;
 mod spelling;
 
-pub use database::{ColumnKind, Database, validate_rows};
+pub use database::{ColumnKind, Database, validate_rows, validate_rows_in_any_order};
 pub use spelling::{normalize, spell_rows};

@@ -172,12 +172,13 @@ fn memory_limit() {
 
 #[test]
 fn fallback_as_an_error() {
-    let query = "SELECT row_number() OVER (ORDER BY value) FROM (VALUES (1), (2)) AS t(value)";
-    fails(&run(&["--on-fallback", "error", "-c", query]), 1, &["window"]);
-    let output = run(&["--on-fallback", "warn", "-c", query]);
+    let create = "CREATE TABLE t (a INT)";
+    let query = "SELECT row_number() OVER (ORDER BY a) FROM t";
+    fails(&run(&["--on-fallback", "error", "-c", create, "-c", query]), 1, &["window"]);
+    let output = run(&["--on-fallback", "warn", "-c", create, "-c", query]);
     succeeds(&output);
     assert!(err(&output).contains("note: "), "{}", err(&output));
-    let output = run(&["--on-fallback", "silent", "-c", query]);
+    let output = run(&["--on-fallback", "silent", "-c", create, "-c", query]);
     succeeds(&output);
     assert_eq!(err(&output), "");
 }

@@ -8,9 +8,9 @@ use super::{Result, text::Cells};
 /// No column is cut below this many characters.
 const LEAST_WIDTH: usize = 8;
 
-/// One value as it is shown.
+/// One value as it is shown: a line, or several where the value has line breaks.
 pub struct Cell {
-    text: String,
+    lines: Vec<(String, usize)>,
     width: usize,
     /// Whether it stands for null.
     pub null: bool,
@@ -20,13 +20,24 @@ impl Cell {
     /// Makes a cell of a value.
     pub fn new(value: &str) -> Self {
         // Control characters would break the grid, and escape sequences the terminal.
-        let text = match value.contains(char::is_control) {
+        let clean = |line: &str| match line.contains(char::is_control) {
             true => {
-                value.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.into() }).collect()
+                line.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.into() }).collect()
             }
-            false => value.to_owned(),
+            false => line.to_owned(),
         };
-        Cell { width: text.width(), text, null: false }
+        let measured = |line: &str| {
+            let line: String = clean(line);
+            let width = line.width();
+            (line, width)
+        };
+        let lines: Vec<(String, usize)> = value.split('\n').map(measured).collect();
+        Cell { width: lines.iter().map(|(_, width)| *width).max().unwrap_or(0), lines, null: false }
+    }
+
+    fn text(&self) -> String {
+        let lines: Vec<&str> = self.lines.iter().map(|(line, _)| line.as_str()).collect();
+        lines.join("\n")
     }
 
     /// Makes a cell that stands for null.
@@ -51,7 +62,7 @@ pub fn cells<'a>(batches: impl IntoIterator<Item = &'a RecordBatch>) -> Result<V
 
 /// Spells all rows, nulls as `NULL`.
 pub fn spell<'a>(batches: impl IntoIterator<Item = &'a RecordBatch>) -> Result<Vec<Vec<String>>> {
-    Ok(cells(batches)?.into_iter().map(|row| row.into_iter().map(|cell| cell.text).collect()).collect())
+    Ok(cells(batches)?.iter().map(|row| row.iter().map(Cell::text).collect()).collect())
 }
 
 /// Draws a whole grid without colours.
@@ -118,19 +129,25 @@ pub fn line<'a>(
     right: &[bool],
     paint: impl Fn(&Cell) -> (&'a str, &'a str),
 ) {
-    for ((cell, &width), &right) in cells.iter().zip(widths).zip(right) {
-        let (begin, end) = paint(cell);
-        let (shown, shown_width) = cut(&cell.text, cell.width, width);
-        let padding = width - shown_width;
-        let (before, after) = if right { (padding, 0) } else { (0, padding) };
-        text.push_str("│ ");
-        text.extend(std::iter::repeat_n(' ', before));
-        text.push_str(begin);
-        text.push_str(&shown);
-        text.push_str(end);
-        text.extend(std::iter::repeat_n(' ', after + 1));
+    let height = cells.iter().map(|cell| cell.lines.len()).max().unwrap_or(0);
+    for index in 0..height {
+        for ((cell, &width), &right) in cells.iter().zip(widths).zip(right) {
+            let (begin, end) = paint(cell);
+            let (shown, shown_width) = match cell.lines.get(index) {
+                Some((text, text_width)) => cut(text, *text_width, width),
+                None => ("".into(), 0),
+            };
+            let padding = width - shown_width;
+            let (before, after) = if right { (padding, 0) } else { (0, padding) };
+            text.push_str("│ ");
+            text.extend(std::iter::repeat_n(' ', before));
+            text.push_str(begin);
+            text.push_str(&shown);
+            text.push_str(end);
+            text.extend(std::iter::repeat_n(' ', after + 1));
+        }
+        text.push_str("│\n");
     }
-    text.push_str("│\n");
 }
 
 /// Cuts a text to at most `limit` columns, with a sign that something is missing.

@@ -9,7 +9,7 @@ use arrow::{datatypes::SchemaRef, record_batch::RecordBatch};
 
 use super::{
     Result, Style, Writer,
-    grid::{Cell, cells, line, rule, thousands, widths},
+    grid::{Cell, cells, line, rule, spell, thousands, widths},
     text::is_number,
 };
 use crate::output::Sink;
@@ -59,6 +59,19 @@ impl Table {
         }
     }
 
+    /// Tells whether this is the result of EXPLAIN, which is text rather than rows.
+    fn is_plan(&self) -> bool {
+        self.schema.fields().iter().map(|field| field.name().as_str()).eq(["plan_type", "plan"])
+    }
+
+    fn print_plan(&mut self) -> Result {
+        for row in spell(self.head.iter().chain(&self.tail))? {
+            let title = if row[0].is_empty() { String::new() } else { format!("{}:\n", row[0]) };
+            writeln!(self.sink, "{title}{}", row[1].trim_end()).map_err(|e| e.to_string())?;
+        }
+        Ok(())
+    }
+
     fn print(&mut self) -> Result {
         let elided = self.rows - self.head_rows - self.tail_rows;
         let head = cells(&self.head)?;
@@ -99,7 +112,8 @@ impl Table {
 impl Writer for Table {
     fn write(&mut self, batch: &RecordBatch) -> Result {
         self.rows += batch.num_rows();
-        let Some(limit) = self.style.rows else {
+        let limit = if self.is_plan() { None } else { self.style.rows };
+        let Some(limit) = limit else {
             self.head_rows += batch.num_rows();
             self.head.push(batch.clone());
             return Ok(());
@@ -119,7 +133,9 @@ impl Writer for Table {
     }
 
     fn finish(mut self: Box<Self>) -> Result {
-        if !self.schema.fields().is_empty() {
+        if self.is_plan() {
+            self.print_plan()?;
+        } else if !self.schema.fields().is_empty() {
             self.print()?;
         }
         self.sink.flush().map_err(|e| e.to_string())
