@@ -8,7 +8,7 @@ use std::{
     rc::Rc,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -41,12 +41,21 @@ pub struct Settings {
     pub force_collisions: bool,
     /// What the query may collect.
     pub memory: Arc<MemoryBudget>,
+    /// Set from outside to stop the query: looked at before every vector and every batch of pairs.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Settings {
+    /// Fails if the query was asked to stop.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.stop.load(Ordering::Relaxed) { Err(Error::cancelled()) } else { Ok(()) }
+    }
 }
 
 impl Default for Settings {
     fn default() -> Self {
         // 4096 rows of a few 8-byte slots stay within a core's L1 and L2 caches.
-        Settings { vector_rows: 4096, force_collisions: false, memory: Arc::default() }
+        Settings { vector_rows: 4096, force_collisions: false, memory: Arc::default(), stop: Arc::default() }
     }
 }
 
@@ -226,6 +235,7 @@ impl Job {
             if self.enough.is_some_and(|enough| self.emitted.load(Ordering::Relaxed) >= enough) {
                 return Ok(());
             }
+            self.settings.check()?;
             let count = self.settings.vector_rows.min(end - start);
             let (state, counters) = (&mut worker.selection, &mut worker.counters);
             match self.first.apply_run(&self.layout, part, start, count, &covered, state, counters) {
@@ -280,7 +290,7 @@ impl Job {
                     let began = Instant::now();
                     let rows = frame.count() as u64;
                     let (mut out, mut beyond) = (0, Duration::ZERO);
-                    probe.run(frame, &self.functions, &mut |next| {
+                    probe.run(frame, &self.functions, &self.settings, &mut |next| {
                         let began = Instant::now();
                         out += next.count() as u64;
                         self.advance(worker, next, index + 1, morsel)?;

@@ -19,6 +19,7 @@ use crate::{
     build::Build,
     evaluate::{self, Slots},
     frame::{Frame, Matches, NO_MATCH, fetch_matches},
+    job::Settings,
 };
 
 /// Pairs made at once when rows repeat: a few vectors' worth, so that a cross join stays in cache.
@@ -49,6 +50,7 @@ impl ProbeStep {
         &self,
         frame: Frame<'a>,
         functions: &[Arc<UserFunction>],
+        settings: &Settings,
         next: Next<'_, 'a>,
     ) -> Result<()> {
         let keys = self.keys.iter().map(|key| evaluate::evaluate(key, &frame, functions)).collect::<Result<Vec<_>>>()?;
@@ -58,6 +60,7 @@ impl ProbeStep {
         }
         let mut hit = vec![0u8; frame.count()];
         self.pairs(&frame, &found, functions, &mut |pairs_of, entries| {
+            settings.check()?;
             pairs_of.iter().for_each(|position| hit[*position as usize] = 1);
             self.mark(entries.iter().copied());
             if matches!(self.kind, JoinKind::Inner | JoinKind::Left | JoinKind::Right | JoinKind::Full)

@@ -8,12 +8,12 @@ use futures::{StreamExt, TryStreamExt};
 use support::{rows, run_all, session};
 use tandem_engine::{Cancel, Error, Mode, Session};
 
-/// How late a cancelled statement may end.
-const SOON: Duration = Duration::from_secs(1);
+/// How late a cancelled statement may end: these run for minutes otherwise. A busy machine is allowed for.
+const SOON: Duration = Duration::from_secs(10);
 
 async fn prepare(mode: Mode) -> Session {
     let session = session(mode);
-    run_all(&session, &["CREATE TABLE n AS SELECT value AS a, value % 7 AS b FROM generate_series(1, 30000)"]).await;
+    run_all(&session, &["CREATE TABLE n AS SELECT value AS a, value % 7 AS b FROM generate_series(1, 100000)"]).await;
     session
 }
 
@@ -43,7 +43,7 @@ async fn a_running_statement_ends_soon() {
             let error = running.await.unwrap().unwrap_err();
             assert!(error.is_cancelled(), "{mode} {sql}: {error}");
             assert!(start.elapsed() < SOON, "{mode} {sql}: {:?}", start.elapsed());
-            assert_eq!(rows(&session, "SELECT count(*) FROM n").await, ["30000"]);
+            assert_eq!(rows(&session, "SELECT count(*) FROM n").await, ["100000"]);
         }
     }
 }
@@ -57,7 +57,8 @@ async fn dropping_the_stream_frees_the_workers() {
         let _ = tokio::time::timeout(Duration::from_millis(200), stream.next()).await;
         drop(stream);
     }
-    assert_eq!(rows(&session, "SELECT count(*) FROM n WHERE b = 3").await, ["4286"]);
+    let next = tokio::time::timeout(SOON, rows(&session, "SELECT count(*) FROM n WHERE b = 3")).await;
+    assert_eq!(next.expect("the workers are free again"), ["14286"]);
 }
 
 #[tokio::test]

@@ -27,6 +27,11 @@ impl Cancel {
         self.0.load(Ordering::Relaxed)
     }
 
+    /// Returns the flag itself, for what watches it without knowing this type.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        self.0.clone()
+    }
+
     /// Fails if [`Cancel::cancel`] was called.
     ///
     /// # Errors

@@ -77,6 +77,7 @@ impl Runtime {
             vector_rows: options.vector_rows.max(1),
             force_collisions: options.force_collisions,
             memory: options.memory.clone(),
+            stop: options.cancel.flag(),
         };
         let mut left = Left::default();
         let mut metrics = QueryMetrics::default();
