@@ -86,7 +86,13 @@ struct Packed {
 
 impl Build {
     /// Lays out collected rows.
-    pub(crate) fn new(rows: usize, keys: Vec<Vector>, payload: Vec<Vector>, kinds: &[Type], used: Use) -> Result<Build> {
+    pub(crate) fn new(
+        rows: usize,
+        keys: Vec<Vector>,
+        payload: Vec<Vector>,
+        kinds: &[Type],
+        used: Use,
+    ) -> Result<Build> {
         if rows >= u32::MAX as usize {
             return Err(Error::exhausted(format!("the build side of a join has too many rows: {rows}")));
         }

@@ -7,12 +7,7 @@ use tandem_column::{
 };
 use tandem_pipeline::{Slot, SlotId, Value};
 
-use crate::{
-    MemoryBudget, Values, Vector,
-    build::validity,
-    evaluate::Slots,
-    memory::Reservation,
-};
+use crate::{MemoryBudget, Values, Vector, build::validity, evaluate::Slots, memory::Reservation};
 
 /// Rows of some slots, in chunks that remember their morsel.
 #[derive(Debug)]
@@ -115,9 +110,7 @@ pub(crate) fn to_column(vector: &mut Vector, kind: &Type) -> Column {
     vector.clear_nulls();
     let valid = validity(vector.valid.as_ref());
     match &vector.values {
-        Values::Boolean(values) => {
-            Column::from_offsets(kind.clone(), 0, Codes::U8(Buffer::from_slice(values)), valid)
-        }
+        Values::Boolean(values) => Column::from_offsets(kind.clone(), 0, Codes::U8(Buffer::from_slice(values)), valid),
         Values::Int(values) => Column::from_i64(kind.clone(), AlignedVec::from(values.as_slice()), valid),
         Values::Wide(values) => Column::from_i128(kind.clone(), AlignedVec::from(values.as_slice()), valid),
         Values::Float(values) if *kind == Type::Float32 => {

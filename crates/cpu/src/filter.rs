@@ -78,12 +78,7 @@ fn merge_ranges(filters: &mut Vec<Filter>) -> Option<()> {
     Some(())
 }
 
-fn compile_one(
-    expr: &Expr,
-    layout: &Layout,
-    table: &Table,
-    functions: &[Arc<UserFunction>],
-) -> Option<Option<Filter>> {
+fn compile_one(expr: &Expr, layout: &Layout, table: &Table, functions: &[Arc<UserFunction>]) -> Option<Option<Filter>> {
     let general = || Some(Some(Filter::General(expr.clone())));
     let mut slots = expr.slots().into_iter();
     let (Some(slot), None) = (slots.next(), slots.next()) else { return general() };

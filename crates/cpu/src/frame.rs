@@ -150,9 +150,7 @@ impl<'a> Frame<'a> {
             .map(|(vector, live)| vector.as_ref().filter(|_| *live).map(|v| Rc::new(v.take(positions))))
             .collect();
         let matches = self.matches.iter().map(|m| match m {
-            Matches::Listed(rows) => {
-                Matches::Listed(Rc::new(positions.iter().map(|p| rows[*p as usize]).collect()))
-            }
+            Matches::Listed(rows) => Matches::Listed(Rc::new(positions.iter().map(|p| rows[*p as usize]).collect())),
             other => other.clone(),
         });
         Frame {

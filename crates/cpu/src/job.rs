@@ -207,9 +207,8 @@ impl Job {
 
     /// Makes the state of one more worker.
     pub fn worker(&self) -> Worker {
-        let collector = |kinds: &[Type], what| {
-            SinkState::Collect(Collector::new(kinds.to_vec(), &self.settings.memory, what))
-        };
+        let collector =
+            |kinds: &[Type], what| SinkState::Collect(Collector::new(kinds.to_vec(), &self.settings.memory, what));
         let sink = match &self.sink {
             SinkPlan::Build { kinds, .. } => collector(kinds, "the build side of a join"),
             SinkPlan::Aggregate(plan) => SinkState::Aggregate(Box::new(plan.state())),
@@ -263,13 +262,7 @@ impl Job {
     }
 
     /// Takes a frame through the operations from `at` on, into the sink.
-    fn advance<'j>(
-        &'j self,
-        worker: &mut Worker,
-        mut frame: Frame<'j>,
-        at: usize,
-        morsel: usize,
-    ) -> Result<()> {
+    fn advance<'j>(&'j self, worker: &mut Worker, mut frame: Frame<'j>, at: usize, morsel: usize) -> Result<()> {
         for (index, operation) in self.operations.iter().enumerate().skip(at) {
             match operation {
                 Operation::Select(select) => match select.apply(frame, &mut worker.counters, &self.functions)? {

@@ -36,10 +36,22 @@ codes!(u8, u16, u32, u64);
 macro_rules! with_codes {
     ($codes:expr, $c:ident => $body:expr) => {
         match $codes {
-            tandem_column::Codes::U8(buffer) => { let $c: &[u8] = buffer; $body }
-            tandem_column::Codes::U16(buffer) => { let $c: &[u16] = buffer; $body }
-            tandem_column::Codes::U32(buffer) => { let $c: &[u32] = buffer; $body }
-            tandem_column::Codes::U64(buffer) => { let $c: &[u64] = buffer; $body }
+            tandem_column::Codes::U8(buffer) => {
+                let $c: &[u8] = buffer;
+                $body
+            }
+            tandem_column::Codes::U16(buffer) => {
+                let $c: &[u16] = buffer;
+                $body
+            }
+            tandem_column::Codes::U32(buffer) => {
+                let $c: &[u32] = buffer;
+                $body
+            }
+            tandem_column::Codes::U64(buffer) => {
+                let $c: &[u64] = buffer;
+                $body
+            }
         }
     };
 }
@@ -317,8 +329,14 @@ pub(crate) fn count_where(mask: &[u8]) -> usize {
 macro_rules! with_membership {
     ($set:expr, $aligned:expr, $base:expr, $m:ident => $body:expr) => {
         match $aligned {
-            Some(CodeSet::Bytes(bytes)) => { let $m = Bytes(bytes); $body }
-            Some(CodeSet::Words(words)) => { let $m = Words(words); $body }
+            Some(CodeSet::Bytes(bytes)) => {
+                let $m = Bytes(bytes);
+                $body
+            }
+            Some(CodeSet::Words(words)) => {
+                let $m = Words(words);
+                $body
+            }
             None => {
                 let delta = $base.wrapping_sub($set.min) as u64;
                 let $m = Shifted { bits: &$set.bits, domain: $set.domain, delta };

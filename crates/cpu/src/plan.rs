@@ -44,9 +44,8 @@ pub(crate) struct Planner<'q> {
 impl<'q> Planner<'q> {
     pub(crate) fn new(query: &'q Query, pipeline: &'q Pipeline, table: Arc<Table>, settings: &Settings) -> Self {
         let columns = pipeline.source_columns();
-        let origins = (0..pipeline.slots.len()).map(|slot| {
-            if slot < columns { Origin::Source(slot) } else { Origin::Computed }
-        });
+        let origins =
+            (0..pipeline.slots.len()).map(|slot| if slot < columns { Origin::Source(slot) } else { Origin::Computed });
         let layout = Layout {
             slots: pipeline.slots.clone(),
             origins: origins.collect(),
@@ -158,7 +157,10 @@ impl<'q> Planner<'q> {
         }
         let last = self.domains[*slot].range?.1.checked_sub(base)?;
         // A set of more codes than the table has rows is not worth the laying out.
-        u64::try_from(last).ok().filter(|last| *last <= self.table.rows() as u64).map(|last| CodeSet::new(set, base, last))
+        u64::try_from(last)
+            .ok()
+            .filter(|last| *last <= self.table.rows() as u64)
+            .map(|last| CodeSet::new(set, base, last))
     }
 
     /// Plans a step that adds slots.
@@ -322,7 +324,13 @@ impl<'q> Planner<'q> {
             }
             Sink::Sort { keys, skip, fetch, output } => {
                 let slots: Vec<SlotId> = keys.iter().map(|key| key.slot).chain(output.iter().copied()).collect();
-                SinkPlan::Sort { keys: keys.clone(), skip: *skip, fetch: *fetch, output: output.clone(), kinds: kinds(&slots) }
+                SinkPlan::Sort {
+                    keys: keys.clone(),
+                    skip: *skip,
+                    fetch: *fetch,
+                    output: output.clone(),
+                    kinds: kinds(&slots),
+                }
             }
             Sink::Materialize { skip, fetch, output } => {
                 enough = fetch.map(|fetch| skip.saturating_add(fetch));

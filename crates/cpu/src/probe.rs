@@ -53,7 +53,8 @@ impl ProbeStep {
         settings: &Settings,
         next: Next<'_, 'a>,
     ) -> Result<()> {
-        let keys = self.keys.iter().map(|key| evaluate::evaluate(key, &frame, functions)).collect::<Result<Vec<_>>>()?;
+        let keys =
+            self.keys.iter().map(|key| evaluate::evaluate(key, &frame, functions)).collect::<Result<Vec<_>>>()?;
         let found = self.build.find(&keys, frame.count(), self.null_equals_null);
         if self.residual.is_none() && (self.build.is_unique() || self.only_existence()) {
             return self.run_single(frame, &keys, &found, next);
@@ -133,13 +134,7 @@ impl ProbeStep {
     }
 
     /// Emits rows by whether they have a match.
-    fn existence<'a>(
-        &self,
-        mut frame: Frame<'a>,
-        keys: &[Rc<Vector>],
-        hit: Vec<u8>,
-        next: Next<'_, 'a>,
-    ) -> Result<()> {
+    fn existence<'a>(&self, mut frame: Frame<'a>, keys: &[Rc<Vector>], hit: Vec<u8>, next: Next<'_, 'a>) -> Result<()> {
         let unknown = |row: usize| {
             self.null_aware
                 && self.build.rows > 0

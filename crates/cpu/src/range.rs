@@ -125,9 +125,7 @@ pub(crate) fn drop_checks(expr: &Expr, domains: &[Domain]) -> Expr {
             a.right = rewrite(&a.right);
             Expr::Arithmetic(a)
         }
-        Expr::Compare(op, left, right) => {
-            Expr::Compare(*op, Box::new(rewrite(left)), Box::new(rewrite(right)))
-        }
+        Expr::Compare(op, left, right) => Expr::Compare(*op, Box::new(rewrite(left)), Box::new(rewrite(right))),
         Expr::And(list) => Expr::And(list.iter().map(rewrite).collect()),
         Expr::Or(list) => Expr::Or(list.iter().map(rewrite).collect()),
         Expr::Not(input) => Expr::Not(Box::new(rewrite(input))),

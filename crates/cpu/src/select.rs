@@ -211,11 +211,7 @@ impl Selection {
     }
 
     /// Applies the encoded filters to a frame that is no longer a run of the source.
-    fn apply_encoded<'a>(
-        &self,
-        mut frame: Frame<'a>,
-        counters: &mut [Counter],
-    ) -> Result<Option<Frame<'a>>> {
+    fn apply_encoded<'a>(&self, mut frame: Frame<'a>, counters: &mut [Counter]) -> Result<Option<Frame<'a>>> {
         for placed in &self.filters {
             let began = Instant::now();
             let before = frame.count();
@@ -234,9 +230,8 @@ impl Selection {
                 crate::Values::Code { codes, .. } => codes[row].into(),
                 _ => 0,
             };
-            let kept: Vec<u32> = (0..before as u32)
-                .filter(|row| vector.is_valid(*row as usize) && test(value(*row as usize)))
-                .collect();
+            let kept: Vec<u32> =
+                (0..before as u32).filter(|row| vector.is_valid(*row as usize) && test(value(*row as usize))).collect();
             count(&mut counters[placed.counter], before, kept.len(), began);
             if kept.is_empty() {
                 return Ok(None);

@@ -99,8 +99,7 @@ impl Runtime {
                     Ok(())
                 },
             )?;
-            let (output, steps) =
-                job.finish(workers, &|tasks, task| self.parallel(tasks, &options.cancel, task))?;
+            let (output, steps) = job.finish(workers, &|tasks, task| self.parallel(tasks, &options.cancel, task))?;
             metrics.pipelines.push(PipelineMetrics {
                 rows_in,
                 rows_out: steps.last().map_or(0, |sink| sink.rows_out),

@@ -3,7 +3,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use tandem_pipeline::{Query, Sink, interpret::{interpret, rows}, random, verify};
+use tandem_pipeline::{
+    Query, Sink,
+    interpret::{interpret, rows},
+    random, verify,
+};
 use tandem_runtime::{Class, Inputs, Options, Runtime};
 
 /// How often a query is made; each one runs under every configuration.
@@ -58,7 +62,11 @@ fn random_queries_agree_with_the_interpreter() {
                 (Ok(expected), Ok(execution)) => {
                     let found = rows(&execution.table);
                     if is_determined(&query) {
-                        assert!(random::same_rows(expected, &found), "{}\nexpected {expected:?}\nfound {found:?}", text());
+                        assert!(
+                            random::same_rows(expected, &found),
+                            "{}\nexpected {expected:?}\nfound {found:?}",
+                            text()
+                        );
                     } else {
                         assert_eq!(expected.len(), found.len(), "{}", text());
                     }

@@ -1,7 +1,5 @@
 //! The running state of one aggregate for every group, as arrays indexed by group.
 
-
-
 use hashbrown::HashSet;
 use tandem_column::{Repr, Result, Type};
 use tandem_pipeline::{
@@ -59,7 +57,11 @@ enum State {
     Spread(Vec<Moments>),
     First(Vec<Option<Value>>),
     /// Distinct argument values of each group, aggregated at the end.
-    Distinct { seen: HashSet<Vec<u8>>, groups: Vec<u32>, values: Vector },
+    Distinct {
+        seen: HashSet<Vec<u8>>,
+        groups: Vec<u32>,
+        values: Vector,
+    },
 }
 
 impl Accumulator {
@@ -297,7 +299,8 @@ impl Accumulator {
             let plain = Aggregate { distinct: false, filter: None, ..self.aggregate.clone() };
             let mut replay = Accumulator::new(&plain, self.argument.clone(), false, false);
             replay.resize(groups.iter().map(|g| *g as usize + 1).max().unwrap_or(0));
-            let kept: Vec<u32> = (0..of.len() as u32).filter(|row| (of[*row as usize] as usize) < replay.size()).collect();
+            let kept: Vec<u32> =
+                (0..of.len() as u32).filter(|row| (of[*row as usize] as usize) < replay.size()).collect();
             let of: Vec<u32> = kept.iter().map(|row| of[*row as usize]).collect();
             replay.update(Groups::Each(&of), of.len(), Some(&values.take(&kept)), None);
             return replay.finish(groups);
@@ -322,9 +325,7 @@ impl Accumulator {
             (State::Best(best), _) => Values::Int(pick.map(|g| if count(g) > 0 { best[g] } else { 0 }).collect()),
             (State::BestWide(best), _) => Values::Wide(pick.map(|g| best[g]).collect()),
             (State::BestFloat(best), _) => Values::Float(pick.map(|g| best[g]).collect()),
-            (State::BestBytes(best), _) => {
-                Values::Bytes(pick.map(|g| best[g].as_slice()).collect::<BytesVector>())
-            }
+            (State::BestBytes(best), _) => Values::Bytes(pick.map(|g| best[g].as_slice()).collect::<BytesVector>()),
             (State::Spread(spread), _) => {
                 let result = |g: usize| Scalar::of_moments(&self.aggregate, &self.argument, spread[g]).finish();
                 return Ok(Vector::from_values(kind, &pick.map(result).collect::<Result<Vec<_>>>()?));
@@ -391,4 +392,3 @@ fn for_rows(rows: usize, mask: Option<&[u8]>, mut f: impl FnMut(usize)) {
         Some(mask) => (0..rows).filter(|row| mask[*row] != 0).for_each(&mut f),
     }
 }
-

@@ -202,9 +202,13 @@ impl GroupTable {
     fn number_integer(&mut self, key: u64) -> u32 {
         let hash = if self.collide { 0 } else { mix(key) };
         let integers = &mut self.integers;
-        match self.table.entry(hash, |group| integers[*group as usize] == key, |group| {
-            if self.collide { 0 } else { mix(integers[*group as usize]) }
-        }) {
+        match self.table.entry(
+            hash,
+            |group| integers[*group as usize] == key,
+            |group| {
+                if self.collide { 0 } else { mix(integers[*group as usize]) }
+            },
+        ) {
             hashbrown::hash_table::Entry::Occupied(entry) => *entry.get(),
             hashbrown::hash_table::Entry::Vacant(entry) => {
                 let group = integers.len() as u32;

@@ -72,9 +72,9 @@ impl AggregatePlan {
         let key_kinds: Vec<Type> = keys.iter().map(|slot| layout.slots[*slot].kind.clone()).collect();
         let places: Option<Vec<Key>> =
             keys.iter().zip(&key_kinds).map(|(slot, kind)| Key::new(*slot, kind, &domains[*slot])).collect();
-        let total = places.as_ref().map(|keys| {
-            keys.iter().try_fold(1u64, |total, key| total.checked_mul(key.size)).unwrap_or(u64::MAX)
-        });
+        let total = places
+            .as_ref()
+            .map(|keys| keys.iter().try_fold(1u64, |total, key| total.checked_mul(key.size)).unwrap_or(u64::MAX));
         let mode = match (places, total) {
             _ if keys.is_empty() => Mode::One,
             // With forced collisions the hash table is what is to be tested.
