@@ -276,7 +276,7 @@ fn lay_out(rows: usize, keys: &[Vector], existence: bool, null_key: bool, used: 
             return Ok(lay_out_dense(keyed, &values, min, domain as usize, existence));
         }
     }
-    Directory::new(keys, keyed, rows, used)
+    Directory::lay_out(keys, keyed, rows, used)
 }
 
 fn lay_out_dense(keyed: Vec<u32>, values: &[i64], min: i64, domain: usize, existence: bool) -> (Lookup, Order) {
@@ -351,7 +351,7 @@ pub(crate) fn write_key(keys: &[&Vector], row: usize, out: &mut Vec<u8>) {
 }
 
 impl Directory {
-    fn new(keys: &[Vector], keyed: Vec<u32>, rows: usize, used: Use) -> Result<(Lookup, Order)> {
+    fn lay_out(keys: &[Vector], keyed: Vec<u32>, rows: usize, used: Use) -> Result<(Lookup, Order)> {
         let buckets = keyed.len().max(1).next_power_of_two();
         let shift = 64 - buckets.trailing_zeros();
         let bucket = |hash: u64| if used.collide || shift == 64 { 0 } else { (hash >> shift) as usize };
