@@ -72,7 +72,7 @@ impl Drop for Bar {
 }
 
 fn new_bar() -> ProgressBar {
-    let bar = ProgressBar::new_spinner();
+    let bar = ProgressBar::new_spinner().with_elapsed(PATIENCE);
     bar.set_draw_target(ProgressDrawTarget::stderr());
     bar
 }
