@@ -61,8 +61,7 @@ impl IpcFiles {
             let (reader, identity) = open(path, None)?;
             files.push((path.clone(), identity, reader.num_batches()));
             let own = reader.schema();
-            let (fields, reasons): (Vec<Field>, Vec<Option<String>>) =
-                own.fields().iter().map(|field| describe(field)).unzip();
+            let (fields, reasons): (Vec<Field>, Vec<Option<String>>) = own.fields().iter().map(describe).unzip();
             match &found {
                 None => {
                     let plain =

@@ -386,10 +386,10 @@ fn changed_files_are_noticed() {
     let other =
         RecordBatch::try_from_iter([("y", Arc::new(Int32Array::from(vec![1])) as ArrayRef)]).expect("one column");
     write(&path, &other, builder().build());
-    let error = load(&table, &[0], &[], &cache).err().expect("another schema").message;
+    let error = load(&table, &[0], &[], &cache).expect_err("another schema").message;
     assert!(error.contains("changed its schema") && error.contains("column x"), "{error}");
     std::fs::remove_file(&path).expect("there");
-    let error = load(&table, &[0], &[], &cache).err().expect("missing").message;
+    let error = load(&table, &[0], &[], &cache).expect_err("missing").message;
     assert!(error.contains("file not found") && error.contains("changing.parquet"), "{error}");
 }
 
@@ -420,7 +420,7 @@ fn bad_files_are_named() {
     std::fs::write(&path, holed).expect("a temporary file");
     let table = FileTable::open(vec![path], Format::Parquet).expect("the footer is whole");
     let columns: Vec<usize> = (0..table.schema().len()).collect();
-    let error = load(&table, &columns, &[], &Cache::new(0)).err().expect("damaged").message;
+    let error = load(&table, &columns, &[], &Cache::new(0)).expect_err("damaged").message;
     assert!(error.contains("holed.parquet is damaged (row group ") && error.contains(", column "), "{error}");
 }
 
@@ -492,8 +492,7 @@ fn cancelled_loads_stop() {
     cancel.cancel();
     let error = table
         .load(&[0, 1], &[], &Cache::new(0), Runtime::global(), &cancel, &Progress::default())
-        .err()
-        .expect("cancelled");
+        .expect_err("cancelled");
     assert!(error.is_cancelled());
 }
 

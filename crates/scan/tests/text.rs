@@ -1,6 +1,6 @@
 //! CSV and Arrow IPC files.
 
-use std::{fs::File, io::Write, path::PathBuf, sync::Arc};
+use std::{fs::File, io::Write, path::Path, sync::Arc};
 
 use arrow::{
     array::*,
@@ -15,8 +15,8 @@ fn load(table: &FileTable, columns: &[usize], cache: &Cache) -> tandem_column::R
     table.load(columns, &[], cache, Runtime::global(), &Cancel::new(), &Progress::default())
 }
 
-fn open(path: &PathBuf) -> tandem_column::Result<FileTable> {
-    FileTable::open(vec![path.clone()], Format::from_path(path).expect("a known name"))
+fn open(path: &Path) -> tandem_column::Result<FileTable> {
+    FileTable::open(vec![path.to_owned()], Format::from_path(path).expect("a known name"))
 }
 
 fn all(table: &FileTable) -> tandem_column::Result<Table> {
@@ -95,13 +95,13 @@ fn wrong_lines_are_named() {
     let good = text.clone();
     text.push_str("oops,w\n");
     std::fs::write(&path, &text).expect("written");
-    let error = all(&open(&path).expect("the sample is good")).err().expect("a wrong value").message;
+    let error = all(&open(&path).expect("the sample is good")).expect_err("a wrong value").message;
     assert!(
         error.contains("line 200002 of") && error.contains("wrong.csv") && error.contains("'oops' in column n"),
         "{error}"
     );
     std::fs::write(&path, format!("{good}1,2,3\n")).expect("written");
-    let error = all(&open(&path).expect("the sample is good")).err().expect("a long line").message;
+    let error = all(&open(&path).expect("the sample is good")).expect_err("a long line").message;
     assert!(error.contains("line 200002 of") && error.contains("wrong.csv"), "{error}");
     std::fs::write(&path, "a,b\n1,2\n3\n").expect("written");
     let error = open(&path).err().expect("a short line").message;
