@@ -103,7 +103,6 @@ impl TandemExec {
                 memory: statement.budget.clone(),
                 cancel,
                 progress: statement.report.progress.clone(),
-                ..Options::default()
             };
             let execution =
                 statement.runtime.execute(&captured.query, &inputs, &options).map_err(|error| match error.class {

@@ -28,8 +28,6 @@ pub struct TableData {
     pub path: PathBuf,
     /// The columns to hold.
     pub columns: Vec<String>,
-    /// How many rows it has.
-    pub rows: usize,
     /// About how many bytes those columns take uncompressed.
     pub bytes: usize,
     metadata: ArrowReaderMetadata,
@@ -76,7 +74,7 @@ impl TableData {
             }
         };
         let bytes = rows * columns.iter().map(width).sum::<usize>();
-        Ok(TableData { name, path, columns, rows, bytes, metadata })
+        Ok(TableData { name, path, columns, bytes, metadata })
     }
 
     fn projection(&self) -> Vec<usize> {

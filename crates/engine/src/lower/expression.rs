@@ -385,7 +385,7 @@ impl Context<'_> {
         let column = match scope.subqueries.iter().find(|(known, ..)| known == subquery) {
             Some((.., column)) => *column,
             None => {
-                if !subquery.subquery.max_rows().is_some_and(|rows| rows <= 1) {
+                if subquery.subquery.max_rows().is_none_or(|rows| rows > 1) {
                     return Err("subqueries that may give several rows run on the host".to_string());
                 }
                 let relation = self.plan(&subquery.subquery).map_err(|reason| reason.to_string())?;
