@@ -38,7 +38,9 @@ impl Type {
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Type::String,
             DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Type::Binary,
             DataType::FixedSizeBinary(_) => Type::Binary,
-            DataType::Dictionary(_, values) => return Type::from_arrow(values),
+            DataType::Dictionary(_, values) if !values.is_nested() && !matches!(**values, DataType::Dictionary(..)) => {
+                return Type::from_arrow(values);
+            }
             DataType::RunEndEncoded(_, values) => return Type::from_arrow(values.data_type()),
             other => return Err(Error::unsupported(format!("no column holds the type {other}"))),
         })

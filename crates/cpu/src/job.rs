@@ -239,8 +239,7 @@ impl Job {
             let (state, counters) = (&mut worker.selection, &mut worker.counters);
             match self.first.apply_run(&self.layout, part, start, count, &covered, state, counters) {
                 None => self.enter(worker, Frame::run(&self.layout, part, start, count), index)?,
-                Some(rows) if waiting.is_empty() => waiting = rows,
-                Some(rows) => waiting.extend_from_slice(&rows),
+                Some(kept) => waiting.extend_from_slice(&worker.selection.rows[..kept]),
             }
             start += count;
             if waiting.len() >= self.settings.vector_rows || start == end && !waiting.is_empty() {

@@ -92,15 +92,9 @@ simd! {
     }
     /// Counts the set bytes of a mask.
     fn count_mask(mask: &[u8]) -> usize {
-        let mut total = 0usize;
-        for chunk in mask.chunks(255) {
-            let mut sum = 0u8;
-            for m in chunk {
-                sum += m;
-            }
-            total += sum as usize;
-        }
-        total
+        let (words, rest) = mask.as_chunks::<8>();
+        let ones: u32 = words.iter().map(|word| u64::from_le_bytes(*word).count_ones()).sum();
+        ones as usize + rest.iter().map(|m| *m as usize).sum::<usize>()
     }
 }
 
@@ -253,42 +247,42 @@ simd! {
     }
     /// Lists the rows of a run where the mask is 1; `rows` has room for 8 more than there are.
     fn list_mask(mask: &[u8], first: u32, rows: &mut [u32]) -> usize {
+        assert!(rows.len() >= mask.len() + 8, "room for a whole group of eight behind the last row");
+        let (groups, rest) = mask.as_chunks::<8>();
         let mut kept = 0;
-        let mut chunks = mask.chunks_exact(8);
-        let mut k = first;
-        for chunk in &mut chunks {
-            let word = u64::from_le_bytes([
-                chunk[0], chunk[1], chunk[2], chunk[3], chunk[4], chunk[5], chunk[6], chunk[7],
-            ]);
+        let mut row = first;
+        for group in groups {
+            let word = u64::from_le_bytes(*group);
             if word != 0 {
                 // Eight mask bytes gathered into the top byte: bit i is row i.
                 let bits = (word.wrapping_mul(0x0102_0408_1020_4080) >> 56) as usize;
-                let slots = &mut rows[kept..kept + 8];
+                // SAFETY: `kept` is at most the rows before this group, and `rows` has eight more than there are rows.
+                let slots = unsafe { rows.get_unchecked_mut(kept..kept + 8) };
                 for (slot, offset) in slots.iter_mut().zip(&COMPRESS[bits]) {
-                    *slot = k + *offset as u32;
+                    *slot = row + *offset;
                 }
-                kept += bits.count_ones() as usize;
+                kept += word.count_ones() as usize;
             }
-            k += 8;
+            row += 8;
         }
-        for m in chunks.remainder() {
-            rows[kept] = k;
+        for m in rest {
+            rows[kept] = row;
             kept += *m as usize;
-            k += 1;
+            row += 1;
         }
         kept
     }
 }
 
 /// For each set of eight flags, the positions of those set, first ones first.
-static COMPRESS: [[u8; 8]; 256] = {
-    let mut table = [[0u8; 8]; 256];
+static COMPRESS: [[u32; 8]; 256] = {
+    let mut table = [[0u32; 8]; 256];
     let mut bits = 0;
     while bits < 256 {
         let (mut i, mut n) = (0, 0);
         while i < 8 {
             if bits >> i & 1 == 1 {
-                table[bits][n] = i as u8;
+                table[bits][n] = i;
                 n += 1;
             }
             i += 1;
@@ -313,11 +307,9 @@ fn code_range<T: Code>(_: &[T], base: i64, low: i64, high: i64) -> Option<(T, T)
     (first <= last).then(|| (T::cut(first as u64), T::cut((last - first) as u64)))
 }
 
-/// Lists the rows of a run where the mask is set, into `rows` (cleared first).
-pub(crate) fn list_where(mask: &[u8], first: usize, rows: &mut Vec<u32>) {
-    rows.resize(mask.len() + 8, 0);
-    let kept = list_mask(mask, first as u32, rows);
-    rows.truncate(kept);
+/// Lists the rows of a run where the mask is set; returns how many. `rows` has room for 8 more than the run has.
+pub(crate) fn list_where(mask: &[u8], first: usize, rows: &mut [u32]) -> usize {
+    list_mask(mask, first as u32, rows)
 }
 
 /// Counts the set bytes of a mask.
@@ -346,7 +338,7 @@ macro_rules! with_membership {
     };
 }
 
-/// Lists the rows of a run whose value is in `set`, and which the mask has if there is one, into `rows`.
+/// Lists the rows of a run whose value is in `set`, and which the mask has if there is one; returns how many.
 ///
 /// `aligned` is the set laid out for exactly these codes, where it is.
 pub(crate) fn list_members(
@@ -357,21 +349,24 @@ pub(crate) fn list_members(
     mask: Option<&[u8]>,
     set: &Set,
     aligned: Option<&CodeSet>,
-    rows: &mut Vec<u32>,
-) {
-    rows.resize(count, 0);
+    rows: &mut [u32],
+) -> usize {
     let first = start as u32;
-    let kept = with_codes!(codes, c => with_membership!(set, aligned, base, m => match mask {
+    with_codes!(codes, c => with_membership!(set, aligned, base, m => match mask {
         None => list_set(&c[start..start + count], first, m, rows),
         Some(mask) => list_set_masked(&c[start..start + count], mask, first, m, rows),
-    }));
-    rows.truncate(kept);
+    }))
 }
 
-/// Keeps the listed rows whose value is in `set`.
-pub(crate) fn refine_members(base: i64, codes: &Codes, rows: &mut Vec<u32>, set: &Set, aligned: Option<&CodeSet>) {
-    let kept = with_codes!(codes, c => with_membership!(set, aligned, base, m => refine_set(c, rows, m)));
-    rows.truncate(kept);
+/// Keeps the listed rows whose value is in `set`; returns how many.
+pub(crate) fn refine_members(
+    base: i64,
+    codes: &Codes,
+    rows: &mut [u32],
+    set: &Set,
+    aligned: Option<&CodeSet>,
+) -> usize {
+    with_codes!(codes, c => with_membership!(set, aligned, base, m => refine_set(c, rows, m)))
 }
 
 simd! {

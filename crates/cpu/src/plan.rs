@@ -100,14 +100,14 @@ impl<'q> Planner<'q> {
     /// Plans a filter step.
     pub(crate) fn filter(&mut self, step: usize, expr: &Expr) {
         let expr = range::drop_checks(expr, &self.domains);
-        let Some(filters) = filter::compile(&expr, &self.layout, &self.table, &self.query.functions) else {
+        // Statistics do not know the nulls of build rows without a source row, which reach this filter too.
+        let filters = match self.outer {
+            true => Some(vec![Filter::General(expr.clone())]),
+            false => filter::compile(&expr, &self.layout, &self.table, &self.query.functions),
+        };
+        let Some(filters) = filters else {
             self.notes.push(format!("no row satisfies {}", self.describe(&expr)));
-            if self.outer {
-                let counter = self.label(format!("filter {}", self.describe(&expr)));
-                self.select(Filter::General(expr), step, counter);
-            } else {
-                self.never = true;
-            }
+            self.never = true;
             return;
         };
         for filter in filters {

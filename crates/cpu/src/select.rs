@@ -45,6 +45,8 @@ pub(crate) struct SelectionState {
     seen: Vec<(u64, u64)>,
     vectors: u32,
     mask: Vec<u8>,
+    /// The rows that the last [`Selection::apply_run`] kept come first; the rest is left from before.
+    pub(crate) rows: Vec<u32>,
 }
 
 impl Selection {
@@ -59,6 +61,7 @@ impl Selection {
             seen: vec![(0, 0); self.filters.len()],
             vectors: 0,
             mask: Vec::new(),
+            rows: Vec::new(),
         }
     }
 
@@ -129,18 +132,19 @@ impl Selection {
         Ok(Some(frame))
     }
 
-    /// Lists the rows of a run that the encoded filters keep; `None` if every row passes without a look.
+    /// Lists the rows of a run that the encoded filters keep, in the state's first rows, and returns how many; `None` if
+    /// every row passes without a look.
     pub(crate) fn apply_run(
         &self,
         layout: &Layout,
         part: &Part,
         start: usize,
-        rows: usize,
+        count: usize,
         covered: &[bool],
         state: &mut SelectionState,
         counters: &mut [Counter],
-    ) -> Option<Vec<u32>> {
-        state.reorder(self);
+    ) -> Option<usize> {
+        state.begin(self, count);
         let column = |slot: usize| match layout.origins[slot] {
             Origin::Source(column) => &*part.columns[column],
             _ => unreachable!("encoded filters read source columns"),
@@ -151,20 +155,20 @@ impl Selection {
             if covered.get(index) == Some(&true) {
                 continue;
             }
-            let began = Instant::now();
+            let clock = state.clock();
             if !masked {
                 state.mask.clear();
-                state.mask.resize(rows, 1);
+                state.mask.resize(count, 1);
                 masked = true;
             }
             let column = column(*slot);
             let (base, codes) = kernel::encoded(column).expect("range filters are on encoded columns");
             kernel::mask_between(base, codes, start, &mut state.mask, *low, *high);
             mask_valid(column, start, &mut state.mask);
-            // Masks do not count: what they drop shows when they are listed.
-            count(&mut counters[placed.counter], rows, 0, began);
+            // What masks drop together shows when they are listed.
+            clock.stop(&mut counters[placed.counter], count, 0);
         }
-        let mut list: Option<Vec<u32>> = None;
+        let mut listed: Option<usize> = None;
         let mut pending = masked;
         if masked {
             let kept = kernel::count_where(&state.mask);
@@ -173,41 +177,39 @@ impl Selection {
                     counters[placed.counter].rows_out += kept as u64;
                 }
             }
-            if state.order.is_empty() || (kept as f64) < SPARSE * rows as f64 {
-                let mut rows = Vec::new();
-                kernel::list_where(&state.mask, start, &mut rows);
-                list = Some(rows);
+            if kept == 0 {
+                return Some(0);
+            }
+            if state.order.is_empty() || (kept as f64) < SPARSE * count as f64 {
+                listed = Some(kernel::list_where(&state.mask, start, &mut state.rows));
                 pending = false;
             }
         }
-        for index in state.order.clone() {
+        for at in 0..state.order.len() {
+            let index = state.order[at];
             let placed = &self.filters[index];
             let Filter::Member { slot, set } = &placed.filter else { continue };
-            let began = Instant::now();
+            let clock = state.clock();
             let column = column(*slot);
             let (base, codes) = kernel::encoded(column).expect("set filters are on encoded columns");
-            let before = list.as_ref().map_or(rows, Vec::len);
-            match &mut list {
+            let (before, aligned) = (listed.unwrap_or(count), placed.aligned.as_ref());
+            let kept = match listed {
                 None => {
-                    let mask = pending.then_some(state.mask.as_slice());
-                    pending = false;
-                    let mut kept = Vec::new();
-                    let aligned = placed.aligned.as_ref();
-                    kernel::list_members(base, codes, start, rows, mask, set, aligned, &mut kept);
-                    list = Some(kept);
+                    let mask = std::mem::take(&mut pending).then_some(state.mask.as_slice());
+                    kernel::list_members(base, codes, start, count, mask, set, aligned, &mut state.rows)
                 }
-                Some(list) => kernel::refine_members(base, codes, list, set, placed.aligned.as_ref()),
-            }
-            let list = list.as_mut().expect("listed above");
-            keep_valid(column, list);
+                Some(kept) => kernel::refine_members(base, codes, &mut state.rows[..kept], set, aligned),
+            };
+            let kept = keep_valid(column, &mut state.rows[..kept]);
             state.seen[index].0 += before as u64;
-            state.seen[index].1 += list.len() as u64;
-            count(&mut counters[placed.counter], before, list.len(), began);
-            if list.is_empty() {
+            state.seen[index].1 += kept as u64;
+            clock.stop(&mut counters[placed.counter], before, kept);
+            listed = Some(kept);
+            if kept == 0 {
                 break;
             }
         }
-        list
+        listed
     }
 
     /// Applies the encoded filters to a frame that is no longer a run of the source.
@@ -245,9 +247,13 @@ impl Selection {
 }
 
 impl SelectionState {
-    /// Puts the set filter that drops most rows per cost first, from time to time.
-    fn reorder(&mut self, selection: &Selection) {
-        self.vectors += 1;
+    /// Makes room for a run of rows; from time to time puts the set filter that drops most rows per cost first.
+    fn begin(&mut self, selection: &Selection, count: usize) {
+        // Listing writes whole groups of eight.
+        if self.rows.len() < count + 8 {
+            self.rows.resize(count + 8, 0);
+        }
+        self.vectors = self.vectors.wrapping_add(1);
         if self.vectors % REORDER != 8 % REORDER || self.order.len() < 2 {
             return;
         }
@@ -269,6 +275,28 @@ impl SelectionState {
     }
 }
 
+/// Vectors of which one is timed: reading the clock costs as much as filtering a few hundred rows.
+const TIMED: u32 = 8;
+
+/// A clock that runs for one vector in [`TIMED`].
+struct Clock(Option<Instant>);
+
+impl SelectionState {
+    fn clock(&self) -> Clock {
+        Clock(self.vectors.is_multiple_of(TIMED).then(Instant::now))
+    }
+}
+
+impl Clock {
+    fn stop(self, counter: &mut Counter, rows_in: usize, rows_out: usize) {
+        counter.rows_in += rows_in as u64;
+        counter.rows_out += rows_out as u64;
+        if let Some(began) = self.0 {
+            counter.time += began.elapsed() * TIMED;
+        }
+    }
+}
+
 fn count(counter: &mut Counter, rows_in: usize, rows_out: usize, began: Instant) {
     counter.rows_in += rows_in as u64;
     counter.rows_out += rows_out as u64;
@@ -281,8 +309,12 @@ fn mask_valid(column: &Column, start: usize, mask: &mut [u8]) {
     }
 }
 
-fn keep_valid(column: &Column, rows: &mut Vec<u32>) {
-    if let Some(validity) = &column.validity {
-        rows.retain(|row| validity.get(*row as usize));
+fn keep_valid(column: &Column, rows: &mut [u32]) -> usize {
+    let Some(validity) = &column.validity else { return rows.len() };
+    let mut kept = 0;
+    for at in 0..rows.len() {
+        rows[kept] = rows[at];
+        kept += validity.get(rows[at] as usize) as usize;
     }
+    kept
 }
