@@ -6,6 +6,8 @@
 use tandem_column::{Codes, Column, Data};
 
 use crate::simd::simd;
+#[cfg(target_arch = "x86_64")]
+use crate::simd::{Level, level};
 
 /// An unsigned code of one physical width.
 pub(crate) trait Code: Copy + Ord + Send + Sync + 'static {
@@ -317,6 +319,60 @@ pub(crate) fn count_where(mask: &[u8]) -> usize {
     count_mask(mask)
 }
 
+/// Lists the rows of a run whose bit is set, and which the mask has if there is one, eight at a time.
+///
+/// Looking bits up with a gather takes about a third of the time of one load a row.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,fma")]
+fn list_words_avx2<T: Code>(codes: &[T], mask: Option<&[u8]>, first: u32, words: &[u32], rows: &mut [u32]) -> usize {
+    use std::arch::x86_64::*;
+    let count = codes.len();
+    assert!(rows.len() >= count + 8 && words.len() < 1 << 27, "room for a whole group behind the last row");
+    assert!(size_of::<T>() <= 4 && mask.is_none_or(|mask| mask.len() == count), "codes of at most 32 bits");
+    let limit = _mm256_set1_epi32(words.len() as i32);
+    let lowest = _mm256_set1_epi32(31);
+    let (groups, rest) = codes.as_chunks::<8>();
+    let mut kept = 0;
+    let mut row = first;
+    for (at, group) in groups.iter().enumerate() {
+        // SAFETY: a group is eight codes of one, two or four bytes, of which exactly as many are read.
+        let code = unsafe {
+            match size_of::<T>() {
+                1 => _mm256_cvtepu8_epi32(_mm_loadl_epi64(group.as_ptr().cast())),
+                2 => _mm256_cvtepu16_epi32(_mm_loadu_si128(group.as_ptr().cast())),
+                _ => _mm256_loadu_si256(group.as_ptr().cast()),
+            }
+        };
+        let index = _mm256_srli_epi32::<5>(code);
+        let inside = _mm256_cmpgt_epi32(limit, index);
+        // SAFETY: only lanes whose index is below the number of words are read; an index has 27 bits, so it is positive.
+        let word =
+            unsafe { _mm256_mask_i32gather_epi32::<4>(_mm256_setzero_si256(), words.as_ptr().cast(), index, inside) };
+        // Moves the code's bit to the sign: left by 31 − code mod 32.
+        let signs = _mm256_sllv_epi32(word, _mm256_andnot_si256(code, lowest));
+        let mut bits = _mm256_movemask_ps(_mm256_castsi256_ps(signs)) as usize;
+        if let Some(mask) = mask {
+            let flags: [u8; 8] = mask[at * 8..at * 8 + 8].try_into().expect("eight flags");
+            bits &= (u64::from_le_bytes(flags).wrapping_mul(0x0102_0408_1020_4080) >> 56) as usize;
+        }
+        // SAFETY: `kept` is at most the rows before this group, and `rows` has eight more than there are codes.
+        let slots = unsafe { rows.get_unchecked_mut(kept..kept + 8) };
+        for (slot, offset) in slots.iter_mut().zip(&COMPRESS[bits]) {
+            *slot = row + *offset;
+        }
+        kept += bits.count_ones() as usize;
+        row += 8;
+    }
+    for (at, code) in rest.iter().enumerate() {
+        let flag = mask.map_or(1, |mask| mask[groups.len() * 8 + at]) as usize;
+        let word = words.get((code.get() >> 5) as usize).copied().unwrap_or(0);
+        rows[kept] = row;
+        kept += (word >> (code.get() & 31) & 1) as usize & flag;
+        row += 1;
+    }
+    kept
+}
+
 /// Runs an expression with `$m` bound to the quickest form of a set for codes that count from `base`.
 macro_rules! with_membership {
     ($set:expr, $aligned:expr, $base:expr, $m:ident => $body:expr) => {
@@ -352,6 +408,13 @@ pub(crate) fn list_members(
     rows: &mut [u32],
 ) -> usize {
     let first = start as u32;
+    #[cfg(target_arch = "x86_64")]
+    if let (Some(CodeSet::Words(words)), true, 1..=4) = (aligned, level() >= Level::Avx2, codes.width()) {
+        // SAFETY: the level says that the processor has the features that the function asks for.
+        return with_codes!(codes, c => unsafe {
+            list_words_avx2(&c[start..start + count], mask, first, words, rows)
+        });
+    }
     with_codes!(codes, c => with_membership!(set, aligned, base, m => match mask {
         None => list_set(&c[start..start + count], first, m, rows),
         Some(mask) => list_set_masked(&c[start..start + count], mask, first, m, rows),
@@ -411,4 +474,60 @@ pub(crate) fn fetch_offsets(base: i64, codes: &Codes, rows: Rows<'_>, min: i64) 
         Rows::List(list) => narrow_list(c, list, delta, &mut out),
     });
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use tandem_column::Buffer;
+
+    use super::*;
+
+    /// Numbers that look random, the same in every run.
+    fn scramble(i: u64) -> u64 {
+        (i + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20
+    }
+
+    #[test]
+    fn every_form_of_a_set_lists_the_same_rows() {
+        for (domain, wide) in [(200u64, false), (50_000, false), (300_000, true)] {
+            let mut set = Set::new(7, domain as usize);
+            (0..domain).filter(|i| scramble(*i) % 5 == 0).for_each(|i| set.insert(7 + i as i64));
+            for count in [0usize, 1, 7, 8, 9, 1000, 4093] {
+                // Some codes lie outside of the set's domain.
+                let values: Vec<u64> = (0..count as u64 + 3).map(|i| scramble(i) % (domain + 100)).collect();
+                let codes = match wide {
+                    true => Codes::U32(Buffer::from(values.iter().map(|v| *v as u32).collect::<Vec<_>>())),
+                    false => Codes::U16(Buffer::from(values.iter().map(|v| *v as u16).collect::<Vec<_>>())),
+                };
+                let mask: Vec<u8> = (0..count as u64).map(|i| (scramble(i * 3) % 3 != 0) as u8).collect();
+                let aligned = CodeSet::new(&set, 5, domain + 100);
+                for mask in [None, Some(mask.as_slice())] {
+                    let keep = |row: &usize| {
+                        set.contains(5 + codes.get(*row) as i64) && mask.is_none_or(|mask| mask[row - 3] != 0)
+                    };
+                    let expected: Vec<u32> = (3..3 + count).filter(keep).map(|row| row as u32).collect();
+                    for aligned in [None, Some(&aligned)] {
+                        let mut rows = vec![0; count + 8];
+                        let kept = list_members(5, &codes, 3, count, mask, &set, aligned, &mut rows);
+                        assert_eq!(rows[..kept], expected, "domain {domain}, {count} rows");
+                        let mut rows: Vec<u32> = (3..3 + count as u32).collect();
+                        let kept = refine_members(5, &codes, &mut rows, &set, aligned);
+                        assert!(kept >= expected.len());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_mask_lists_its_rows() {
+        for count in [0usize, 1, 8, 13, 4096] {
+            let mask: Vec<u8> = (0..count as u64).map(|i| (scramble(i) % 4 == 0) as u8).collect();
+            let mut rows = vec![0; count + 8];
+            let kept = list_where(&mask, 100, &mut rows);
+            let expected: Vec<u32> = (0..count).filter(|i| mask[*i] == 1).map(|i| 100 + i as u32).collect();
+            assert_eq!(rows[..kept], expected);
+            assert_eq!(count_where(&mask), kept);
+        }
+    }
 }
