@@ -20,7 +20,7 @@ pub(crate) fn kind_of(kind: &DataType) -> Result<Type, String> {
         | DataType::Duration(_)
         | DataType::RunEndEncoded(..) => Err(format!("values of type {kind} run on the host")),
         DataType::Interval(_) => Ok(Type::Interval),
-        DataType::Dictionary(_, values) => kind_of(values),
+        DataType::Dictionary(_, values) if !matches!(**values, DataType::Dictionary(..)) => kind_of(values),
         DataType::List(_)
         | DataType::LargeList(_)
         | DataType::ListView(_)
