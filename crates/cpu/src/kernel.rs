@@ -491,7 +491,7 @@ mod tests {
     fn every_form_of_a_set_lists_the_same_rows() {
         for (domain, wide) in [(200u64, false), (50_000, false), (300_000, true)] {
             let mut set = Set::new(7, domain as usize);
-            (0..domain).filter(|i| scramble(*i) % 5 == 0).for_each(|i| set.insert(7 + i as i64));
+            (0..domain).filter(|i| scramble(*i).is_multiple_of(5)).for_each(|i| set.insert(7 + i as i64));
             for count in [0usize, 1, 7, 8, 9, 1000, 4093] {
                 // Some codes lie outside of the set's domain.
                 let values: Vec<u64> = (0..count as u64 + 3).map(|i| scramble(i) % (domain + 100)).collect();
@@ -499,7 +499,7 @@ mod tests {
                     true => Codes::U32(Buffer::from(values.iter().map(|v| *v as u32).collect::<Vec<_>>())),
                     false => Codes::U16(Buffer::from(values.iter().map(|v| *v as u16).collect::<Vec<_>>())),
                 };
-                let mask: Vec<u8> = (0..count as u64).map(|i| (scramble(i * 3) % 3 != 0) as u8).collect();
+                let mask: Vec<u8> = (0..count as u64).map(|i| !scramble(i * 3).is_multiple_of(3) as u8).collect();
                 let aligned = CodeSet::new(&set, 5, domain + 100);
                 for mask in [None, Some(mask.as_slice())] {
                     let keep = |row: &usize| {
@@ -522,7 +522,7 @@ mod tests {
     #[test]
     fn a_mask_lists_its_rows() {
         for count in [0usize, 1, 8, 13, 4096] {
-            let mask: Vec<u8> = (0..count as u64).map(|i| (scramble(i) % 4 == 0) as u8).collect();
+            let mask: Vec<u8> = (0..count as u64).map(|i| scramble(i).is_multiple_of(4) as u8).collect();
             let mut rows = vec![0; count + 8];
             let kept = list_where(&mask, 100, &mut rows);
             let expected: Vec<u32> = (0..count).filter(|i| mask[*i] == 1).map(|i| 100 + i as u32).collect();
