@@ -152,7 +152,8 @@ impl Build {
                 .collect(),
             Lookup::Hash(directory) => directory.find(keys, rows),
         };
-        if !null_equals_null {
+        // Dense lookups hold no null key, so that a null finds nothing there in either case.
+        if !null_equals_null || matches!(self.lookup, Lookup::Unique(_) | Lookup::Dense { .. }) {
             for key in keys {
                 for (range, valid) in found.iter_mut().zip(key.valid.iter().flatten()) {
                     if *valid == 0 {

@@ -132,7 +132,8 @@ impl<'q> Planner<'q> {
     /// and must pass it too.
     fn select(&mut self, filter: Filter, step: usize, counter: usize) {
         let encoded = !matches!(filter, Filter::General(_));
-        let placed = Placed { aligned: self.align(&filter), filter, step, counter };
+        // Other conjuncts of the same step may still read what is live before it.
+        let placed = Placed { aligned: self.align(&filter), filter, step: step.saturating_sub(1), counter };
         if !self.outer && (encoded || self.operations.is_empty()) {
             return self.first.push(placed);
         }
@@ -155,7 +156,9 @@ impl<'q> Planner<'q> {
         if !parts.all(|part| part.is_some_and(|(other, _)| other == base)) {
             return None;
         }
-        let last = self.domains[*slot].range?.1.checked_sub(base)?;
+        let (low, high) = self.domains[*slot].range?;
+        // Values below the base have codes that wrap around.
+        let last = high.checked_sub(base).filter(|_| low >= base)?;
         // A set of more codes than the table has rows is not worth the laying out.
         u64::try_from(last)
             .ok()
