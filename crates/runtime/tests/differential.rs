@@ -35,7 +35,8 @@ fn is_determined(query: &Query) -> bool {
 
 #[test]
 fn random_queries_agree_with_the_interpreter() {
-    let first = random::seed();
+    // The same queries in every run, unless a seed is given: other seeds are for looking for new differences.
+    let first = if std::env::var_os("TANDEM_SEED").is_some() { random::seed() } else { 1 };
     println!("seeds {first}..{}", first.wrapping_add(QUERIES));
     let pools = [Runtime::new(1), Runtime::new(2)];
     let (mut ran, mut failed) = (0usize, 0usize);

@@ -178,7 +178,7 @@ impl Accumulator {
             }
             (State::Wide(sums), Some(Values::Wide(values))) => for_rows(rows, mask, |row| {
                 let sum = &mut sums[groups.of(row)];
-                *sum = sum.saturating_add(values[row]);
+                *sum = add(*sum, values[row]);
             }),
             (State::Float(sums), Some(Values::Float(values))) => {
                 for_rows(rows, mask, |row| sums[groups.of(row)] += values[row]);
@@ -242,7 +242,7 @@ impl Accumulator {
         let each = |f: &mut dyn FnMut(usize, usize)| pairs.iter().for_each(|(a, b)| f(*a as usize, *b as usize));
         match (&mut self.state, &other.state) {
             (State::Int(a), State::Int(b)) => each(&mut |from, to| a[to] += b[from]),
-            (State::Wide(a), State::Wide(b)) => each(&mut |from, to| a[to] = a[to].saturating_add(b[from])),
+            (State::Wide(a), State::Wide(b)) => each(&mut |from, to| a[to] = add(a[to], b[from])),
             (State::Float(a), State::Float(b)) => each(&mut |from, to| a[to] += b[from]),
             (State::Best(a), State::Best(b)) => {
                 each(&mut |from, to| a[to] = if smallest { a[to].min(b[from]) } else { a[to].max(b[from]) });
@@ -374,6 +374,12 @@ impl Accumulator {
         };
         self.size() * each + self.counts.len() * 8
     }
+}
+
+/// Adds exact sums; one that has left 128 bits stays at the end it left by, which no type holds.
+#[inline(always)]
+fn add(sum: i128, value: i128) -> i128 {
+    if sum == i128::MAX || sum == i128::MIN { sum } else { sum.saturating_add(value) }
 }
 
 fn worst(smallest: bool) -> f64 {
