@@ -1,5 +1,6 @@
 //! The running state of one aggregate for every group, as arrays indexed by group.
 
+use arrow_buffer::i256;
 use hashbrown::HashSet;
 use tandem_column::{Repr, Result, Type};
 use tandem_pipeline::{
@@ -46,7 +47,7 @@ enum State {
     /// Sums that statistics prove to fit 64 bits.
     Int(Vec<i64>),
     /// Exact sums.
-    Wide(Vec<i128>),
+    Wide(Vec<i256>),
     Float(Vec<f64>),
     /// Smallest or largest integer (booleans and sums of flags too).
     Best(Vec<i64>),
@@ -107,7 +108,7 @@ impl Accumulator {
         match &mut self.state {
             State::Count | State::Distinct { .. } => {}
             State::Int(sums) => sums.resize(groups, 0),
-            State::Wide(sums) => sums.resize(groups, 0),
+            State::Wide(sums) => sums.resize(groups, i256::ZERO),
             State::Float(sums) => sums.resize(groups, 0.0),
             State::Best(best) => best.resize(groups, if smallest { i64::MAX } else { i64::MIN }),
             State::BestWide(best) => best.resize(groups, if smallest { i128::MAX } else { i128::MIN }),
@@ -174,11 +175,14 @@ impl Accumulator {
                 _ => for_rows(rows, mask, |row| sums[groups.of(row)] += values[row]),
             },
             (State::Wide(sums), Some(Values::Int(values))) => {
-                for_rows(rows, mask, |row| sums[groups.of(row)] += i128::from(values[row]));
+                for_rows(rows, mask, |row| {
+                    let sum = &mut sums[groups.of(row)];
+                    *sum = sum.wrapping_add(i256::from_i128(values[row].into()));
+                });
             }
             (State::Wide(sums), Some(Values::Wide(values))) => for_rows(rows, mask, |row| {
                 let sum = &mut sums[groups.of(row)];
-                *sum = add(*sum, values[row]);
+                *sum = sum.wrapping_add(i256::from_i128(values[row]));
             }),
             (State::Float(sums), Some(Values::Float(values))) => {
                 for_rows(rows, mask, |row| sums[groups.of(row)] += values[row]);
@@ -242,7 +246,7 @@ impl Accumulator {
         let each = |f: &mut dyn FnMut(usize, usize)| pairs.iter().for_each(|(a, b)| f(*a as usize, *b as usize));
         match (&mut self.state, &other.state) {
             (State::Int(a), State::Int(b)) => each(&mut |from, to| a[to] += b[from]),
-            (State::Wide(a), State::Wide(b)) => each(&mut |from, to| a[to] = add(a[to], b[from])),
+            (State::Wide(a), State::Wide(b)) => each(&mut |from, to| a[to] = a[to].wrapping_add(b[from])),
             (State::Float(a), State::Float(b)) => each(&mut |from, to| a[to] += b[from]),
             (State::Best(a), State::Best(b)) => {
                 each(&mut |from, to| a[to] = if smallest { a[to].min(b[from]) } else { a[to].max(b[from]) });
@@ -333,7 +337,8 @@ impl Accumulator {
             (State::Int(_) | State::Wide(_), _) => {
                 let sum = |g: usize| match &self.state {
                     State::Int(sums) => i128::from(sums[g]),
-                    State::Wide(sums) => sums[g],
+                    // No type holds what leaves 128 bits.
+                    State::Wide(sums) => sums[g].to_i128().unwrap_or(i128::MAX),
                     _ => 0,
                 };
                 // A sum without counts contributed at least once.
@@ -374,12 +379,6 @@ impl Accumulator {
         };
         self.size() * each + self.counts.len() * 8
     }
-}
-
-/// Adds exact sums; one that has left 128 bits stays at the end it left by, which no type holds.
-#[inline(always)]
-fn add(sum: i128, value: i128) -> i128 {
-    if sum == i128::MAX || sum == i128::MIN { sum } else { sum.saturating_add(value) }
 }
 
 fn worst(smallest: bool) -> f64 {
