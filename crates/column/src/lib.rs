@@ -64,5 +64,6 @@ pub use dictionary::{DICTIONARY_BYTES, Dictionary};
 pub use error::{Class, Error, Result};
 pub use float::{float_order, from_float_order};
 pub use loader::{LoadOptions, Loader, PartBuilder};
+pub use statistics::value_set;
 pub use table::*;
 pub use types::*;

@@ -166,6 +166,31 @@ fn set(column: &Column, low: i64, length: usize) -> BitmapBuilder {
     bits
 }
 
+/// Returns the values that are in any of some sets of one length.
+fn union(sets: &[Bitmap]) -> Option<Bitmap> {
+    let (first, others) = sets.split_first()?;
+    let mut words = first.words().to_vec();
+    for other in others {
+        words.iter_mut().zip(other.words()).for_each(|(all, word)| *all |= word);
+    }
+    Some(Bitmap::new(words, first.len()))
+}
+
+/// Returns the exact set of values of a column given by its pieces, as offsets from the lowest of `range`, which holds
+/// all of them; `None` if they span more than 64 Ki or are neither integers nor codes.
+pub fn value_set(pieces: &[Arc<Column>], range: (i64, i64), parallel: &Parallel<'_>) -> Option<Arc<Bitmap>> {
+    let spans = pieces.iter().map(|piece| span(piece, Some(range)));
+    let length = spans.reduce(Option::min)??.checked_add(1).filter(|length| *length <= SET_SPAN)?;
+    let sets: Vec<Mutex<Option<Bitmap>>> = pieces.iter().map(|_| Mutex::new(None)).collect();
+    parallel(sets.len(), &|task| {
+        let found = set(&pieces[task], range.0, length as usize).finish();
+        *sets[task].lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+    });
+    let sets: Option<Vec<Bitmap>> =
+        sets.into_iter().map(|set| set.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
+    union(&sets?).map(Arc::new)
+}
+
 fn sketch(column: &Column) -> Box<Sketch> {
     let mut sketch = Box::new(Sketch::default());
     let valid = |i: &usize| column.is_valid(*i);
@@ -216,19 +241,11 @@ fn merge(columns: &[&Column], range: Option<(i64, i64)>, summaries: Vec<Summary>
             }
         }
     }
-    let mut set: Option<Vec<u64>> = None;
+    let mut sets: Vec<Bitmap> = Vec::new();
     let mut sketch: Option<Box<Sketch>> = None;
-    let mut length = 0;
     for summary in summaries {
         match summary.values {
-            Values::Set(bits) => {
-                length = bits.len();
-                let bits = bits.finish();
-                match &mut set {
-                    Some(all) => all.iter_mut().zip(bits.words()).for_each(|(all, word)| *all |= word),
-                    None => set = Some(bits.words().to_vec()),
-                }
-            }
+            Values::Set(bits) => sets.push(bits.finish()),
             Values::Sketch(found) => match &mut sketch {
                 Some(all) => all.merge(&found),
                 None => sketch = Some(found),
@@ -236,7 +253,7 @@ fn merge(columns: &[&Column], range: Option<(i64, i64)>, summaries: Vec<Summary>
             Values::Counted => {}
         }
     }
-    let values = set.map(|words| Arc::new(Bitmap::new(words, length)));
+    let values = union(&sets).map(Arc::new);
     let valid = rows - nulls;
     let distinct = if valid == 0 {
         0.0

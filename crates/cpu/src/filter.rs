@@ -13,7 +13,7 @@ use crate::{
     Values, Vector,
     evaluate::{self, Slots},
     frame::{Layout, Origin},
-    kernel::Set,
+    set::Set,
 };
 
 /// A predicate ready to run.

@@ -14,10 +14,11 @@ use crate::{
     filter::{self, Filter},
     frame::{Layout, Origin},
     job::{Direct, Job, Morsel, Operation, Settings, SinkPlan},
-    kernel::{self, CodeSet},
+    kernel,
     probe::ProbeStep,
     range::{self, Domain},
     select::{Placed, Selection},
+    set::CodeSet,
 };
 
 /// What is decided so far.
@@ -152,9 +153,11 @@ impl<'q> Planner<'q> {
         let Filter::Member { slot, set } = filter else { return None };
         let Origin::Source(column) = self.layout.origins[*slot] else { return None };
         let mut parts = self.table.parts.iter().map(|part| kernel::encoded(&part.columns[column]));
-        let (base, _) = parts.next()??;
-        if !parts.all(|part| part.is_some_and(|(other, _)| other == base)) {
-            return None;
+        let (base, codes) = parts.next()??;
+        let mut width = codes.width();
+        for part in parts {
+            let (_, codes) = part.filter(|(other, _)| *other == base)?;
+            width = width.max(codes.width());
         }
         let (low, high) = self.domains[*slot].range?;
         // Values below the base have codes that wrap around.
@@ -163,7 +166,7 @@ impl<'q> Planner<'q> {
         u64::try_from(last)
             .ok()
             .filter(|last| *last <= self.table.rows() as u64)
-            .map(|last| CodeSet::new(set, base, last))
+            .map(|last| CodeSet::new(set, base, width, last))
     }
 
     /// Plans a step that adds slots.

@@ -1,7 +1,7 @@
 //! Dropping rows by several filters at once, in the order that measurement shows to be best.
 //!
-//! Range filters over a run of rows become byte masks, which cost next to nothing; set filters follow, the one that
-//! drops most rows per cost first; general expressions see only what is left.
+//! Range filters over a run of rows become bit masks, which cost next to nothing; set filters follow; among each, the one
+//! that drops most rows per cost is first. General expressions see only what is left.
 
 use std::{sync::Arc, time::Instant};
 
@@ -13,7 +13,9 @@ use crate::{
     filter::Filter,
     frame::{Frame, Layout, Origin},
     job::Counter,
-    kernel::{self, CodeSet, Set},
+    kernel,
+    mask::Mask,
+    set::{self, CodeSet, Set},
 };
 
 /// Vectors between two looks at the order of set filters.
@@ -40,11 +42,14 @@ pub(crate) struct Placed {
 
 /// One worker's measurements of a selection.
 pub(crate) struct SelectionState {
+    /// Range filters, best first.
+    ranges: Vec<usize>,
     /// Set filters, best first.
-    order: Vec<usize>,
+    sets: Vec<usize>,
+    /// Rows that each filter was asked about, and those it kept.
     seen: Vec<(u64, u64)>,
     vectors: u32,
-    mask: Vec<u8>,
+    mask: Mask,
     /// The rows that the last [`Selection::apply_run`] kept come first; the rest is left from before.
     pub(crate) rows: Vec<u32>,
 }
@@ -55,12 +60,15 @@ impl Selection {
     }
 
     pub(crate) fn state(&self) -> SelectionState {
-        let sets = self.filters.iter().enumerate().filter(|(_, p)| matches!(p.filter, Filter::Member { .. }));
+        let positions = |wanted: fn(&Filter) -> bool| {
+            self.filters.iter().enumerate().filter(|(_, placed)| wanted(&placed.filter)).map(|(i, _)| i).collect()
+        };
         SelectionState {
-            order: sets.map(|(i, _)| i).collect(),
+            ranges: positions(|filter| matches!(filter, Filter::Between { .. })),
+            sets: positions(|filter| matches!(filter, Filter::Member { .. })),
             seen: vec![(0, 0); self.filters.len()],
             vectors: 0,
-            mask: Vec::new(),
+            mask: Mask::default(),
             rows: Vec::new(),
         }
     }
@@ -149,61 +157,51 @@ impl Selection {
             Origin::Source(column) => &*part.columns[column],
             _ => unreachable!("encoded filters read source columns"),
         };
-        let mut masked = false;
-        for (index, placed) in self.filters.iter().enumerate() {
+        let mut left = count;
+        for at in 0..state.ranges.len() {
+            let index = state.ranges[at];
+            let placed = &self.filters[index];
             let Filter::Between { slot, low, high } = &placed.filter else { continue };
             if covered.get(index) == Some(&true) {
                 continue;
             }
             let clock = state.clock();
-            if !masked {
-                state.mask.clear();
-                state.mask.resize(count, 1);
-                masked = true;
-            }
             let column = column(*slot);
             let (base, codes) = kernel::encoded(column).expect("range filters are on encoded columns");
-            kernel::mask_between(base, codes, start, &mut state.mask, *low, *high);
-            mask_valid(column, start, &mut state.mask);
-            // What masks drop together shows when they are listed.
-            clock.stop(&mut counters[placed.counter], count, 0);
-        }
-        let mut listed: Option<usize> = None;
-        let mut pending = masked;
-        if masked {
-            let kept = kernel::count_where(&state.mask);
-            for (index, placed) in self.filters.iter().enumerate() {
-                if matches!(placed.filter, Filter::Between { .. }) && covered.get(index) != Some(&true) {
-                    counters[placed.counter].rows_out += kept as u64;
-                }
+            state.mask.keep_between(base, codes, start, count, *low, *high);
+            if let Some(validity) = &column.validity {
+                state.mask.keep_where(|row| validity.get(start + row));
             }
-            if kept == 0 {
+            let kept = state.mask.count();
+            state.seen[index].0 += left as u64;
+            state.seen[index].1 += kept as u64;
+            clock.stop(&mut counters[placed.counter], left, kept);
+            left = kept;
+            if left == 0 {
                 return Some(0);
             }
-            if state.order.is_empty() || (kept as f64) < SPARSE * count as f64 {
-                listed = Some(kernel::list_where(&state.mask, start, &mut state.rows));
-                pending = false;
-            }
         }
-        for at in 0..state.order.len() {
-            let index = state.order[at];
+        let mut listed: Option<usize> = None;
+        if !state.mask.is_fresh() && (state.sets.is_empty() || (left as f64) < SPARSE * count as f64) {
+            listed = Some(state.mask.list(start, &mut state.rows));
+        }
+        for at in 0..state.sets.len() {
+            let index = state.sets[at];
             let placed = &self.filters[index];
             let Filter::Member { slot, set } = &placed.filter else { continue };
             let clock = state.clock();
             let column = column(*slot);
             let (base, codes) = kernel::encoded(column).expect("set filters are on encoded columns");
-            let (before, aligned) = (listed.unwrap_or(count), placed.aligned.as_ref());
+            let aligned = placed.aligned.as_ref();
             let kept = match listed {
-                None => {
-                    let mask = std::mem::take(&mut pending).then_some(state.mask.as_slice());
-                    kernel::list_members(base, codes, start, count, mask, set, aligned, &mut state.rows)
-                }
-                Some(kept) => kernel::refine_members(base, codes, &mut state.rows[..kept], set, aligned),
+                None => set::list_members(base, codes, start, count, &state.mask, set, aligned, &mut state.rows),
+                Some(kept) => set::refine_members(base, codes, &mut state.rows[..kept], set, aligned),
             };
             let kept = keep_valid(column, &mut state.rows[..kept]);
-            state.seen[index].0 += before as u64;
+            state.seen[index].0 += left as u64;
             state.seen[index].1 += kept as u64;
-            clock.stop(&mut counters[placed.counter], before, kept);
+            clock.stop(&mut counters[placed.counter], left, kept);
+            left = kept;
             listed = Some(kept);
             if kept == 0 {
                 break;
@@ -247,31 +245,37 @@ impl Selection {
 }
 
 impl SelectionState {
-    /// Makes room for a run of rows; from time to time puts the set filter that drops most rows per cost first.
+    /// Begins a run of rows; from time to time puts the filters that drop most rows per cost first.
     fn begin(&mut self, selection: &Selection, count: usize) {
+        self.mask.begin(count);
         // Listing writes whole groups of eight.
         if self.rows.len() < count + 8 {
             self.rows.resize(count + 8, 0);
         }
         self.vectors = self.vectors.wrapping_add(1);
-        if self.vectors % REORDER != 8 % REORDER || self.order.len() < 2 {
-            return;
-        }
-        let rank = |index: usize| {
-            let (seen, kept) = self.seen[index];
-            let Filter::Member { set, .. } = &selection.filters[index].filter else { return 0.0 };
-            // A lookup costs more where the set does not fit the first or second level of cache.
-            let cost = match set.bits.len() {
-                0..=16_384 => 1.0,
-                16_385..=262_144 => 1.3,
-                262_145..=4_194_304 => 2.0,
-                _ => 4.0,
+        if self.vectors % REORDER == 8 % REORDER {
+            let rank = |index: &usize| {
+                let (seen, kept) = self.seen[*index];
+                (1.0 - kept as f64 / seen.max(1) as f64) / selection.filters[*index].cost()
             };
-            (1.0 - kept as f64 / seen.max(1) as f64) / cost
-        };
-        let mut ranked: Vec<(usize, f64)> = self.order.iter().map(|index| (*index, rank(*index))).collect();
-        ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
-        self.order = ranked.into_iter().map(|(index, _)| index).collect();
+            for order in [&mut self.ranges, &mut self.sets] {
+                order.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
+            }
+        }
+    }
+}
+
+impl Placed {
+    /// About what a row costs, relative to other filters of the kind.
+    fn cost(&self) -> f64 {
+        let Filter::Member { set, .. } = &self.filter else { return 1.0 };
+        // A lookup costs more where the set does not fit the first or second level of cache.
+        match set.bits.len() {
+            0..=16_384 => 1.0,
+            16_385..=262_144 => 1.3,
+            262_145..=4_194_304 => 2.0,
+            _ => 4.0,
+        }
     }
 }
 
@@ -301,12 +305,6 @@ fn count(counter: &mut Counter, rows_in: usize, rows_out: usize, began: Instant)
     counter.rows_in += rows_in as u64;
     counter.rows_out += rows_out as u64;
     counter.time += began.elapsed();
-}
-
-fn mask_valid(column: &Column, start: usize, mask: &mut [u8]) {
-    if let Some(validity) = &column.validity {
-        mask.iter_mut().enumerate().for_each(|(i, mask)| *mask &= validity.get(start + i) as u8);
-    }
 }
 
 fn keep_valid(column: &Column, rows: &mut [u32]) -> usize {

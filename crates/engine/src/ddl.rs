@@ -15,11 +15,11 @@ use tandem_column::{Field, Table};
 
 use crate::error::external;
 use crate::files::FileProvider;
-use crate::load::{fields, load};
+use crate::load::{fields, load, parallel};
 use crate::location::{Kind, Location};
 use crate::planner::plan;
 use crate::resident::ResidentTable;
-use crate::statement::Statement;
+use crate::statement::{ScanTable, Statement};
 use crate::{Error, Mode, OnFallback};
 
 /// Runs CREATE TABLE, with or without AS.
@@ -143,14 +143,26 @@ async fn whole_table(
     let columns = scan.projection.clone().unwrap_or_else(|| (0..scan.source.schema().fields().len()).collect());
     let (statement, cancel) = (statement.clone(), statement.stop.part());
     let report = statement.report.clone();
-    let loading = tokio::task::spawn_blocking(move || table.load(&columns, &[], &statement, &cancel));
-    let table = loading.await.map_err(|error| datafusion::error::DataFusionError::ExecutionJoin(Box::new(error)))??;
-    // Loaded tables know their statistics and share dictionaries; a scan's parts may do neither.
+    let loading = tokio::task::spawn_blocking(move || {
+        let loaded = table.load(&columns, &[], &statement, &cancel)?;
+        // Text of which nothing is known was not tried as a dictionary: the loader does.
+        let known = loaded.rows() == 0 || loaded.statistics.iter().all(|column| column.distinct.is_some());
+        Ok::<_, Error>(known.then(|| match table {
+            ScanTable::Resident(_) => Arc::unwrap_or_clone(loaded),
+            // A scan looks at blocks only; a table that stays deserves to be looked at in whole.
+            ScanTable::Files(_) => {
+                let parallel = parallel(&statement.runtime);
+                Table::with_statistics_on(loaded.schema.clone(), loaded.parts.clone(), &parallel)
+            }
+        }))
+    });
+    let loaded =
+        loading.await.map_err(|error| datafusion::error::DataFusionError::ExecutionJoin(Box::new(error)))??;
+    let Some(table) = loaded else { return Ok(None) };
     let same = table.schema.iter().zip(fields.iter()).all(|(have, want)| have.kind == want.kind);
-    let known = table.rows() == 0 || table.statistics.iter().all(|column| column.distinct.is_some());
-    if !same || !known || table.schema.len() != schema.fields().len() {
+    if !same || table.schema.len() != schema.fields().len() {
         return Ok(None);
     }
     report.planned(1, Vec::new());
-    Ok(Some(Table { schema: fields.clone(), ..Arc::unwrap_or_clone(table) }))
+    Ok(Some(Table { schema: fields.clone(), ..table }))
 }

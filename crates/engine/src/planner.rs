@@ -56,23 +56,42 @@ pub(crate) async fn plan(
         }
         statement.report.planned(captured, reasons);
     }
-    let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(Extensions(statement.clone()))]);
-    let physical = if sorted {
-        // The host does not know that these rows are in order, and would deal them out to parallel projections.
-        let mut state = state.clone();
-        state.config_mut().options_mut().optimizer.enable_round_robin_repartition = false;
-        planner.create_physical_plan(&logical, &state).await?
-    } else {
-        planner.create_physical_plan(&logical, state).await?
+    let physical = match whole(&logical) {
+        // Nothing is left for the host to plan or optimise.
+        Some(captured) => Arc::new(TandemExec::new(captured.clone(), Vec::new(), statement.clone())?),
+        None => plan_around(&logical, state, statement, sorted).await?,
     };
     Ok(Planned { logical, physical })
+}
+
+/// Returns what was captured if it is the whole plan.
+fn whole(plan: &LogicalPlan) -> Option<&Captured> {
+    let LogicalPlan::Extension(extension) = plan else { return None };
+    extension.node.as_any().downcast_ref::<Captured>().filter(|captured| captured.inputs.is_empty())
+}
+
+/// Has DataFusion plan what is around the captured nodes.
+async fn plan_around(
+    logical: &LogicalPlan,
+    state: &SessionState,
+    statement: &Arc<Statement>,
+    sorted: bool,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(Extensions(statement.clone()))]);
+    if !sorted {
+        return planner.create_physical_plan(logical, state).await;
+    }
+    // The host does not know that these rows are in order, and would deal them out to parallel projections.
+    let mut state = state.clone();
+    state.config_mut().options_mut().optimizer.enable_round_robin_repartition = false;
+    planner.create_physical_plan(logical, &state).await
 }
 
 /// Calls `f` for each captured node of a plan, in subqueries too.
 pub(crate) fn visit_captured(plan: &LogicalPlan, f: &mut dyn FnMut(&Captured)) -> Result<()> {
     plan.apply_with_subqueries(|node| {
         if let LogicalPlan::Extension(extension) = node
-            && let Some(captured) = extension.node.as_ref().as_any().downcast_ref::<Captured>()
+            && let Some(captured) = extension.node.as_any().downcast_ref::<Captured>()
         {
             f(captured);
         }

@@ -5,7 +5,7 @@ use std::{ops::Range, sync::Arc};
 use parking_lot::Mutex;
 use tandem_column::{
     AlignedVec, Buffer, Code, Codes, Column, ColumnStatistics, Data, Dictionary, Field, PART_ROWS, Part, Result, Table,
-    Type, with_codes,
+    Type, value_set, with_codes,
 };
 use tandem_runtime::{Cancel, Runtime};
 
@@ -195,4 +195,25 @@ pub(crate) fn summarise(field: &Field, pieces: &[Arc<Column>]) -> ColumnStatisti
     let known = [dictionary, spanned].into_iter().flatten().reduce(f64::min);
     let distinct = known.map(|known| known.min((rows - nulls) as f64));
     ColumnStatistics { range, nulls, distinct, ..ColumnStatistics::default() }
+}
+
+/// Adds the exact set of values, where they span little.
+pub(crate) fn add_values(
+    statistics: &mut ColumnStatistics,
+    pieces: &[Arc<Column>],
+    runtime: &Runtime,
+    cancel: &Cancel,
+) -> Result<()> {
+    let Some(range) = statistics.range.filter(|_| statistics.values.is_none()) else { return Ok(()) };
+    let failed = Mutex::new(Ok(()));
+    statistics.values = value_set(pieces, range, &|tasks, task| {
+        let ran = runtime.parallel(tasks, cancel, |at| {
+            task(at);
+            Ok(())
+        });
+        if ran.is_err() {
+            *failed.lock() = ran;
+        }
+    });
+    failed.into_inner()
 }

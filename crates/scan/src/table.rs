@@ -34,7 +34,15 @@ pub struct FileTable {
     /// What the files say of their columns, once asked for.
     stated: Mutex<Option<Vec<ColumnStatistics>>>,
     /// Statistics of loaded columns, for as long as the same pieces are loaded again.
-    known: Mutex<HashMap<usize, (Vec<Weak<Column>>, ColumnStatistics)>>,
+    known: Mutex<HashMap<usize, Known>>,
+}
+
+/// What is known of a loaded column.
+struct Known {
+    pieces: Vec<Weak<Column>>,
+    statistics: ColumnStatistics,
+    /// Its values were looked at, not only its blocks.
+    detailed: bool,
 }
 
 /// The files as they were when last looked at.
@@ -206,13 +214,16 @@ impl FileTable {
         cancel: &Cancel,
     ) -> Result<Arc<[ColumnStatistics]>> {
         let found: Vec<Mutex<ColumnStatistics>> = columns.iter().map(|_| Mutex::default()).collect();
-        let mut unknown = Vec::new();
+        let (mut unknown, mut again) = (Vec::new(), Vec::new());
         {
             let known = self.known.lock();
             for (position, column) in columns.iter().enumerate() {
                 match known.get(column) {
-                    Some((weak, statistics)) if same(weak, &pieces[position]) => {
-                        *found[position].lock() = statistics.clone();
+                    Some(known) if same(&known.pieces, &pieces[position]) => {
+                        *found[position].lock() = known.statistics.clone();
+                        if !known.detailed {
+                            again.push(position);
+                        }
                     }
                     _ => unknown.push(position),
                 }
@@ -223,11 +234,18 @@ impl FileTable {
             *found[position].lock() = assemble::summarise(&self.schema[columns[position]], &pieces[position]);
             Ok(())
         })?;
+        // Looking at every value pays for columns that are read more than once.
+        for &position in &again {
+            let mut statistics = found[position].lock();
+            assemble::add_values(&mut statistics, &pieces[position], runtime, cancel)?;
+        }
         let found: Vec<ColumnStatistics> = found.into_iter().map(Mutex::into_inner).collect();
         let mut known = self.known.lock();
-        for position in unknown {
-            let weak = pieces[position].iter().map(Arc::downgrade).collect();
-            known.insert(columns[position], (weak, found[position].clone()));
+        for &position in unknown.iter().chain(&again) {
+            let (pieces, statistics) = (&pieces[position], found[position].clone());
+            let detailed = statistics.values.is_some() || again.contains(&position);
+            let pieces = pieces.iter().map(Arc::downgrade).collect();
+            known.insert(columns[position], Known { pieces, statistics, detailed });
         }
         Ok(found.into())
     }

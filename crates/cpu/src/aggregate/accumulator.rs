@@ -8,7 +8,7 @@ use tandem_pipeline::{
     scalar::aggregate::{Accumulator as Scalar, Moments},
 };
 
-use crate::{BytesVector, Values, Vector, build::write_key};
+use crate::{BytesVector, Values, Vector, directory::write_key};
 
 /// Which group each row belongs to.
 #[derive(Clone, Copy)]

@@ -8,7 +8,7 @@ use tandem_pipeline::SlotId;
 
 use crate::{
     BytesVector, Values, Vector,
-    build::write_key,
+    directory::write_key,
     evaluate::Slots,
     frame::{Frame, Origin},
     kernel::{self, Rows},
@@ -301,5 +301,5 @@ fn mix(key: u64) -> u64 {
 }
 
 fn hash_bytes(bytes: &[u8]) -> u64 {
-    mix(crate::build::hash_bytes(bytes))
+    mix(crate::directory::hash_bytes(bytes))
 }
