@@ -66,6 +66,11 @@ impl Mask {
 
 /// Translates a range of values to a first code and a span; `None` if no code can be within.
 fn code_range<T: Code>(_: &[T], base: i64, low: i64, high: i64) -> Option<(T, T)> {
+    if T::MAX == u64::MAX {
+        // Codes of 64 bits may wrap around: then values below the base have the largest codes.
+        let (first, span) = (low.wrapping_sub(base) as u64, high.wrapping_sub(low) as u64);
+        return (low <= high).then(|| (T::truncate(first), T::truncate(span)));
+    }
     let first = (i128::from(low) - i128::from(base)).max(0);
     let last = (i128::from(high) - i128::from(base)).min(i128::from(T::MAX));
     (first <= last).then(|| (T::truncate(first as u64), T::truncate((last - first) as u64)))
@@ -218,6 +223,24 @@ mod tests {
                         assert_eq!(mask.count(), kept);
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn codes_of_64_bits_wrap_around() {
+        let values = [-128i64, 0, -5, 7, i64::MIN, i64::MAX];
+        for base in [0, -5, i64::MIN, i64::MAX] {
+            let codes = Codes::collect(8, values.len(), values.iter().map(|value| value.wrapping_sub(base) as u64));
+            for (low, high) in [(-128, -5), (-200, 0), (7, 7), (i64::MIN, i64::MAX), (i64::MIN, -6), (3, 2)] {
+                let mut mask = Mask::default();
+                mask.begin(values.len());
+                mask.keep_between(base, &codes, 0, values.len(), low, high);
+                let mut rows = vec![0; values.len() + 8];
+                let kept = mask.list(0, &mut rows);
+                let within = |row: &u32| (low..=high).contains(&values[*row as usize]);
+                let expected: Vec<u32> = (0..values.len() as u32).filter(within).collect();
+                assert_eq!(rows[..kept], expected, "base {base}, within {low} and {high}");
             }
         }
     }
