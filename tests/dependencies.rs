@@ -11,7 +11,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tandem-column", &[]),
     ("tandem-pipeline", &["tandem-column"]),
     ("tandem-cpu", &["tandem-column", "tandem-pipeline"]),
-    ("tandem-runtime", &["tandem-column", "tandem-pipeline", "tandem-cpu"]),
+    ("tandem-codegen", &["tandem-column", "tandem-pipeline"]),
+    ("tandem-device", &["tandem-column"]),
+    ("tandem-runtime", &["tandem-column", "tandem-pipeline", "tandem-cpu", "tandem-codegen", "tandem-device"]),
     ("tandem-scan", &["tandem-column", "tandem-pipeline", "tandem-runtime"]),
     ("tandem-engine", &["tandem-column", "tandem-pipeline", "tandem-cpu", "tandem-runtime", "tandem-scan"]),
     ("tandem-generator", &["tandem-column"]),
@@ -21,6 +23,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "tandem-column",
             "tandem-pipeline",
+            "tandem-device",
             "tandem-runtime",
             "tandem-scan",
             "tandem-engine",
@@ -32,8 +35,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
 
 /// Crates that may name DataFusion.
 const HOSTS: &[&str] = &["tandem-engine", "tandem"];
-/// Crates that may have unsafe code: buffer views, SIMD, and the pool that lends borrowed closures to its workers.
-const UNSAFE: &[&str] = &["tandem-column", "tandem-cpu", "tandem-runtime", "tandem-limit"];
+/// Crates that may have unsafe code: buffer views, SIMD, drivers' C functions, and the pool that lends borrowed closures
+/// to its workers.
+const UNSAFE: &[&str] = &["tandem-column", "tandem-cpu", "tandem-device", "tandem-runtime", "tandem-limit"];
 
 #[test]
 fn crates_depend_downwards_only() {

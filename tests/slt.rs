@@ -57,6 +57,14 @@ fn forced_hash_collisions() {
     run("cpu", &config(|c| c.force_collisions = true));
 }
 
+/// Pipelines on the first device, where there is one: results are the same, plans are not.
+#[test]
+fn on_a_device() {
+    if tandem_tests::has_device() {
+        run("gpu", &config(|c| c.mode = Mode::Gpu));
+    }
+}
+
 /// Runs all files; a failing file does not keep the others from running.
 fn run(label: &str, config: &Config) {
     if std::env::var_os("TANDEM_REWRITE_SLT").is_some() {

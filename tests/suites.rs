@@ -6,7 +6,7 @@ use arrow::record_batch::RecordBatch;
 use futures::TryStreamExt;
 use tandem_engine::{Cancel, Config, Mode, OnFallback, Session, Table, Where};
 use tandem_generator::Options;
-use tandem_tests::spell_rows;
+use tandem_tests::{has_device, spell_rows};
 
 /// Large enough for several blocks and workers, small enough for every test run.
 const SCALE: f64 = 0.1;
@@ -14,15 +14,35 @@ const SCALE: f64 = 0.1;
 #[test]
 fn ssb_equals_datafusion() {
     let tables = tandem_generator::ssb_tables(&options(), &|_, _| ()).expect("the scale factor is in range");
-    let placed = compare("ssb", tables, 13);
+    let placed = compare("ssb", tables, 13, Mode::Auto);
     assert!(placed.iter().all(|(_, place)| *place == Where::Cpu), "all of SSB runs on our pipelines: {placed:?}");
 }
 
 #[test]
 fn tpch_equals_datafusion() {
     let tables = tandem_generator::tpch_tables(&options(), &|_, _| ()).expect("the scale factor is in range");
-    let placed = compare("tpch", tables, 22);
+    let placed = compare("tpch", tables, 22, Mode::Auto);
     println!("TPC-H placement: {placed:?}");
+}
+
+/// The aggregation of every SSB query runs on a device, whatever else of it does.
+#[test]
+fn ssb_on_a_device_equals_datafusion() {
+    if !has_device() {
+        return;
+    }
+    let tables = tandem_generator::ssb_tables(&options(), &|_, _| ()).expect("the scale factor is in range");
+    let placed = compare("ssb", tables, 13, Mode::Gpu);
+    assert!(placed.iter().all(|(_, place)| matches!(place, Where::Gpu | Where::Mixed)), "{placed:?}");
+}
+
+#[test]
+fn tpch_on_a_device_equals_datafusion() {
+    if !has_device() {
+        return;
+    }
+    let tables = tandem_generator::tpch_tables(&options(), &|_, _| ()).expect("the scale factor is in range");
+    println!("TPC-H placement with a device: {:?}", compare("tpch", tables, 22, Mode::Gpu));
 }
 
 fn options() -> Options {
@@ -30,15 +50,15 @@ fn options() -> Options {
 }
 
 /// Runs every query of a suite both ways; returns where each ran with capture on.
-fn compare(suite: &str, tables: Vec<(String, Table)>, queries: usize) -> Vec<(String, Where)> {
+fn compare(suite: &str, tables: Vec<(String, Table)>, queries: usize, mode: Mode) -> Vec<(String, Where)> {
     let open = |mode| {
         let config = Config { mode, on_fallback: OnFallback::Silent, ..Config::default() };
         Session::new(config).expect("a session can be made")
     };
-    let (auto, host) = (open(Mode::Auto), open(Mode::Host));
+    let (ours, host) = (open(mode), open(Mode::Host));
     for (name, table) in tables {
         let table = Arc::new(table);
-        auto.register_table(&name, Arc::clone(&table)).expect("the name is free");
+        ours.register_table(&name, Arc::clone(&table)).expect("the name is free");
         host.register_table(&name, table).expect("the name is free");
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -52,19 +72,19 @@ fn compare(suite: &str, tables: Vec<(String, Table)>, queries: usize) -> Vec<(St
         let name = file.file_stem().expect("it has a name").to_string_lossy().into_owned();
         let sql = fs::read_to_string(file).expect("queries are text");
         let sql = sql.trim().trim_end_matches(';');
-        let ours = runtime.block_on(rows(&auto, sql)).unwrap_or_else(|e| panic!("query {name} failed: {e}"));
+        let found = runtime.block_on(rows(&ours, sql)).unwrap_or_else(|e| panic!("query {name} failed: {e}"));
         let theirs =
             runtime.block_on(rows(&host, sql)).unwrap_or_else(|e| panic!("query {name} failed on the host: {e}"));
-        if ours.0 != theirs.0 {
+        if found.0 != theirs.0 {
             different.push(format!(
                 "query {name}: {} rows, {} expected\n  {:?}\n  {:?}",
-                ours.0.len(),
+                found.0.len(),
                 theirs.0.len(),
-                ours.0.first(),
+                found.0.first(),
                 theirs.0.first()
             ));
         }
-        placed.push((name, ours.1));
+        placed.push((name, found.1));
     }
     assert_eq!(placed.len(), queries);
     assert!(different.is_empty(), "{} of {queries} queries differ:\n{}", different.len(), different.join("\n"));

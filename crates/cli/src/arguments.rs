@@ -90,6 +90,8 @@ pub enum Command {
     Bench(BenchArguments),
     /// Generate the Star Schema Benchmark, run its 13 queries, check and time them.
     Demo(DemoArguments),
+    /// List the devices of this machine: properties, measured bandwidths, and why anything is not usable.
+    Devices,
 }
 
 /// What `--mode` may be.
@@ -99,6 +101,8 @@ pub enum ModeName {
     Auto,
     /// Tandem's pipelines on all cores.
     Cpu,
+    /// A device, with a generated kernel for each pipeline it can compute; the rest on all cores.
+    Gpu,
     /// DataFusion alone.
     Host,
 }
@@ -108,6 +112,7 @@ impl From<ModeName> for Mode {
         match name {
             ModeName::Auto => Mode::Auto,
             ModeName::Cpu => Mode::Cpu,
+            ModeName::Gpu => Mode::Gpu,
             ModeName::Host => Mode::Host,
         }
     }

@@ -9,6 +9,7 @@ mod arguments;
 mod bench;
 mod command;
 mod demo;
+mod devices;
 mod failure;
 mod format;
 mod generate;
@@ -45,6 +46,7 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
         Some(Command::Gen(generate)) => generate::run(&generate),
         Some(Command::Bench(bench)) => bench::run(bench),
         Some(Command::Demo(demo)) => demo::run(&demo),
+        Some(Command::Devices) => devices::run(),
         None => statements(&arguments),
     }
 }

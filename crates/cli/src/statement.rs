@@ -9,7 +9,7 @@ use std::{
 
 use arrow::{datatypes::SchemaRef, record_batch::RecordBatch};
 use futures::StreamExt;
-use tandem_engine::{Mode, OnFallback, Report, Session, Where};
+use tandem_engine::{Mode, OnFallback, Report, Session};
 use tandem_runtime::Cancel;
 use tokio::runtime::{Builder, Runtime};
 
@@ -198,9 +198,10 @@ impl Runner {
     /// Says which parts ran on the host engine and why, where that is wanted.
     fn report_fallback(&self, report: &Report) {
         let config = self.session.config();
-        if config.mode == Mode::Host || config.on_fallback != OnFallback::Warn || report.placement() == Where::Cpu {
+        if config.mode == Mode::Host || config.on_fallback != OnFallback::Warn {
             return;
         }
+        report.device_reasons().iter().for_each(|reason| note(reason));
         // An operator that only follows its input tells nothing new.
         for reason in report.reasons().iter().filter(|reason| !reason.ends_with("its input runs on the host")) {
             note(reason);

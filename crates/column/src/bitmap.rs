@@ -73,6 +73,11 @@ impl Bitmap {
         &self.words
     }
 
+    /// Returns the words' memory, shared.
+    pub fn buffer(&self) -> &Buffer<u64> {
+        &self.words
+    }
+
     /// Returns the 64 bits from `start` on, which need not be a multiple of 64; zeros behind the end.
     #[inline]
     pub fn word_at(&self, start: usize) -> u64 {

@@ -313,6 +313,11 @@ impl<T: Plain> Buffer<T> {
         Buffer { start: self.start.cast(), length: self.length, memory: self.memory.clone() }
     }
 
+    /// Views the values as bytes, without a copy.
+    pub fn bytes(&self) -> Buffer<u8> {
+        Buffer { start: self.start.cast(), length: self.length * size_of::<T>(), memory: self.memory.clone() }
+    }
+
     /// Tells whether both are views of the same memory.
     pub fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.memory, &other.memory)

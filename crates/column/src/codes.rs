@@ -103,6 +103,16 @@ impl Codes {
         Codes::U8(AlignedVec::zeroed(length).into_buffer())
     }
 
+    /// Returns the bytes that hold the codes, shared.
+    pub fn bytes(&self) -> Buffer<u8> {
+        match self {
+            Codes::U8(buffer) => buffer.clone(),
+            Codes::U16(buffer) => buffer.bytes(),
+            Codes::U32(buffer) => buffer.bytes(),
+            Codes::U64(buffer) => buffer.bytes(),
+        }
+    }
+
     /// Returns how many codes there are.
     pub fn len(&self) -> usize {
         with_codes!(self, codes => codes.len())

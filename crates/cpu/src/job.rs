@@ -136,17 +136,17 @@ pub(crate) enum SinkPlan {
     Materialize { skip: usize, fetch: Option<usize>, output: Vec<SlotId>, kinds: Vec<Type> },
 }
 
-enum SinkState {
+pub(crate) enum SinkState {
     Collect(Collector),
     Aggregate(Box<AggregateState>),
 }
 
 /// One worker's state of a job.
 pub struct Worker {
-    sink: SinkState,
+    pub(crate) sink: SinkState,
     selection: SelectionState,
     counters: Vec<Counter>,
-    rows_out: u64,
+    pub(crate) rows_out: u64,
 }
 
 #[derive(Clone, Copy, Default)]

@@ -76,6 +76,11 @@ fn code_range<T: Code>(_: &[T], base: i64, low: i64, high: i64) -> Option<(T, T)
     (first <= last).then(|| (T::truncate(first as u64), T::truncate((last - first) as u64)))
 }
 
+/// Translates a range of values to a first code and how many follow it; `None` if no code can be within.
+pub fn code_bounds(base: i64, codes: &Codes, low: i64, high: i64) -> Option<(u64, u64)> {
+    with_codes!(codes, c => code_range(c, base, low, high).map(|(first, span)| (first.widen(), span.widen())))
+}
+
 /// Keeps `low ≤ code ≤ low + span` of a run, or of what is left of it.
 fn mask_range<T: Code>(codes: &[T], low: T, span: T, fresh: bool, words: &mut [u64]) {
     #[cfg(target_arch = "x86_64")]

@@ -59,6 +59,11 @@ impl Selection {
         self.filters.push(placed);
     }
 
+    /// Returns the filters in the order they were planned.
+    pub(crate) fn filters(&self) -> impl Iterator<Item = &Filter> {
+        self.filters.iter().map(|placed| &placed.filter)
+    }
+
     pub(crate) fn state(&self) -> SelectionState {
         let positions = |wanted: fn(&Filter) -> bool| {
             self.filters.iter().enumerate().filter(|(_, placed)| wanted(&placed.filter)).map(|(i, _)| i).collect()

@@ -36,6 +36,24 @@ impl Set {
         i < self.domain && (self.bits[(i >> 3) as usize] >> (i & 7)) & 1 == 1
     }
 
+    /// Lists the members, smallest first.
+    fn members(&self) -> impl Iterator<Item = i64> {
+        self.bits.iter().enumerate().filter(|(_, bits)| **bits != 0).flat_map(move |(byte, bits)| {
+            let of_byte = (0..8).filter(move |bit| bits >> bit & 1 == 1);
+            of_byte.map(move |bit| self.min.wrapping_add((byte * 8 + bit) as i64))
+        })
+    }
+
+    /// Returns the members within bounds as bits from `low` on.
+    pub(crate) fn words(&self, low: i64, high: i64) -> Vec<u32> {
+        let mut words = vec![0; (high.wrapping_sub(low) as u64 >> 5) as usize + 1];
+        for member in self.members().filter(|member| (low..=high).contains(member)) {
+            let bit = member.wrapping_sub(low) as u64;
+            words[(bit >> 5) as usize] |= 1 << (bit & 31);
+        }
+        words
+    }
+
     /// Counts the members.
     pub(crate) fn len(&self) -> usize {
         self.bits.iter().map(|b| b.count_ones() as usize).sum()
@@ -102,12 +120,7 @@ pub(crate) enum CodeSet {
 impl CodeSet {
     /// Lays out a set for codes `0 ..= last` of `width` bytes that stand for `base + code`.
     pub(crate) fn new(set: &Set, base: i64, width: usize, last: u64) -> CodeSet {
-        let first = set.min.wrapping_sub(base);
-        let members = set.bits.iter().enumerate().filter(|(_, bits)| **bits != 0).flat_map(|(byte, bits)| {
-            let of_byte = (0..8).filter(move |bit| bits >> bit & 1 == 1);
-            of_byte.map(move |bit| first.wrapping_add((byte * 8 + bit) as i64) as u64)
-        });
-        let members = members.filter(|code| *code <= last);
+        let members = set.members().map(|member| member.wrapping_sub(base) as u64).filter(|code| *code <= last);
         if width <= 2
             && let Ok(mut bytes) = <Box<[u8; NARROW]>>::try_from(vec![0; NARROW].into_boxed_slice())
         {

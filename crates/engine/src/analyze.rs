@@ -19,7 +19,7 @@ use crate::exec::TandemExec;
 use crate::explain::render;
 use crate::planner::{Planned, plan, visit_exec};
 use crate::statement::Statement;
-use crate::{Mode, OnFallback};
+use crate::{Error, Mode, OnFallback};
 
 /// Returns the rows of EXPLAIN.
 pub(crate) async fn explain(
@@ -63,11 +63,44 @@ pub(crate) async fn explain_analyze(
     to_batch(rows)
 }
 
+/// Runs a query to its end and returns the kernels that its pipelines ran as.
+pub(crate) async fn explain_kernel(
+    inner: &LogicalPlan,
+    state: &SessionState,
+    statement: &Arc<Statement>,
+    mode: Mode,
+) -> Result<RecordBatch> {
+    let Some(device) = &statement.device else {
+        return Err(Error::input("EXPLAIN KERNEL needs a device; choose one with --mode gpu").into());
+    };
+    let planned = plan(inner, state, statement, mode, OnFallback::Silent).await?;
+    let mut stream = execute_stream(planned.physical.clone(), state.task_ctx())?;
+    while stream.try_next().await?.is_some() {}
+    let mut rows = vec![("device".to_string(), device.name())];
+    visit_exec(&planned.physical, &mut |exec: &TandemExec| {
+        for (id, pipeline) in exec.measured().into_iter().flat_map(|metrics| metrics.pipelines).enumerate() {
+            let text = match (pipeline.device, pipeline.reason) {
+                (Some(device), _) if device.texts.is_empty() => "no rows, no launch".to_string(),
+                (Some(device), _) => device.texts.join("\n"),
+                (None, reason) => format!("on the processor: {}", reason.unwrap_or_default()),
+            };
+            rows.push((format!("pipeline {id}"), text));
+        }
+    })?;
+    let reasons = statement.report.reasons();
+    if !reasons.is_empty() {
+        rows.push(("reasons".to_string(), reasons.join("\n")));
+    }
+    to_batch(rows)
+}
+
 /// Adds a row for each captured sub-plan, then the host's plan and the reasons for it.
 fn describe(planned: &Planned, statement: &Statement, measured: bool, rows: &mut Vec<(String, String)>) -> Result<()> {
     visit_exec(&planned.physical, &mut |exec: &TandemExec| {
         let metrics = if measured { exec.measured() } else { None };
-        rows.push(("pipelines".to_string(), render(exec.captured(), metrics.as_ref()).trim_end().to_string()));
+        let device = statement.device.as_ref().map(|device| device.name());
+        let text = render(exec.captured(), metrics.as_ref(), device.as_deref());
+        rows.push(("pipelines".to_string(), text.trim_end().to_string()));
     })?;
     if !planned.physical.is::<TandemExec>() || !planned.physical.children().is_empty() {
         let display = if measured {

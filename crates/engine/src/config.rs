@@ -13,6 +13,8 @@ pub enum Mode {
     Auto,
     /// On Tandem's CPU executor; what it lacks on the host engine.
     Cpu,
+    /// On a device, where a kernel can compute a pipeline; what it lacks on the CPU executor, then on the host engine.
+    Gpu,
     /// On the host engine (DataFusion) alone.
     Host,
 }
@@ -67,6 +69,7 @@ impl fmt::Display for Mode {
         f.write_str(match self {
             Mode::Auto => "auto",
             Mode::Cpu => "cpu",
+            Mode::Gpu => "gpu",
             Mode::Host => "host",
         })
     }
@@ -79,8 +82,9 @@ impl FromStr for Mode {
         match text {
             "auto" => Ok(Mode::Auto),
             "cpu" => Ok(Mode::Cpu),
+            "gpu" => Ok(Mode::Gpu),
             "host" => Ok(Mode::Host),
-            other => Err(Error::input(format!("the mode is one of auto, cpu and host, not '{other}'"))),
+            other => Err(Error::input(format!("the mode is one of auto, cpu, gpu and host, not '{other}'"))),
         }
     }
 }

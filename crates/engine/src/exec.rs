@@ -103,6 +103,7 @@ impl TandemExec {
                 memory: statement.budget.clone(),
                 cancel,
                 progress: statement.report.progress.clone(),
+                device: statement.device.clone(),
             };
             let execution =
                 statement.runtime.execute(&captured.query, &inputs, &options).map_err(|error| match error.class {
@@ -112,6 +113,14 @@ impl TandemExec {
                     )),
                     _ => error.into(),
                 })?;
+            let reasons = execution.metrics.pipelines.iter().filter_map(|pipeline| pipeline.reason.as_deref());
+            let reasons: Vec<&str> = reasons.collect();
+            if statement.only_device && !reasons.is_empty() {
+                return Err(Error::unsupported(format!(
+                    "a part of the statement ran on the processor; allow it with --on-fallback warn: {}",
+                    reasons.join("; ")
+                )));
+            }
             statement.report.measured(execution.metrics.clone());
             *measured.lock() = Some(execution.metrics);
             Ok(execution.table)

@@ -2,21 +2,28 @@
 
 use std::{fmt::Write, time::Duration};
 
-use tandem_runtime::{PipelineMetrics, QueryMetrics, StepMetrics};
+use tandem_runtime::{DeviceMetrics, PipelineMetrics, QueryMetrics, StepMetrics};
 
 use crate::capture::Captured;
 
 /// Writes the pipelines of a captured sub-plan, one line per source, step and sink; with metrics, what each did.
-pub fn render(captured: &Captured, metrics: Option<&QueryMetrics>) -> String {
+pub fn render(captured: &Captured, metrics: Option<&QueryMetrics>, device: Option<&str>) -> String {
     let mut text = String::new();
-    line(&mut text, 0, "device: cpu, the only one of this build");
+    let device = match device {
+        None => "cpu".to_string(),
+        Some(name) => format!("{name} where a kernel computes a pipeline, else cpu"),
+    };
+    line(&mut text, 0, &format!("device: {device}"));
     let query = &captured.query;
     for (index, pipeline) in query.pipelines.iter().enumerate() {
         let measured = metrics.and_then(|metrics| metrics.pipelines.get(index));
-        let mut remarks = vec!["on cpu".to_string()];
+        let place = measured.and_then(|measured| measured.device.as_ref());
+        let mut remarks = vec![format!("on {}", place.map_or("cpu", |place| &place.name))];
         remarks.extend(captured.notes.get(index).cloned());
         if let Some(measured) = measured {
             remarks.push(totals(measured));
+            remarks.extend(measured.device.as_ref().map(device_totals));
+            remarks.extend(measured.reason.iter().map(|reason| format!("not on the device: {reason}")));
             remarks.extend(measured.notes.iter().cloned());
         }
         line(&mut text, 0, &format!("pipeline {index} ({})", remarks.join(", ")));
@@ -56,4 +63,18 @@ fn measure(step: &StepMetrics) -> String {
 
 fn time(duration: Duration) -> String {
     format!("{:.3} ms", duration.as_secs_f64() * 1e3)
+}
+
+/// Says what a device did for a pipeline.
+fn device_totals(device: &DeviceMetrics) -> String {
+    let milliseconds = |time: std::time::Duration| time.as_secs_f64() * 1e3;
+    format!(
+        "{} launches, {:.3} ms in kernels, {:.3} ms compiling, {} bytes there, {} read in place, {} back",
+        device.launches,
+        milliseconds(device.kernels),
+        milliseconds(device.compile),
+        device.bytes_to,
+        device.bytes_shared,
+        device.bytes_back
+    )
 }

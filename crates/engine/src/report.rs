@@ -11,6 +11,8 @@ use tandem_runtime::{Progress, QueryMetrics};
 pub enum Where {
     /// All of it on Tandem's CPU executor.
     Cpu,
+    /// All of it on a device: nothing fell back.
+    Gpu,
     /// All of it on the host engine, DataFusion.
     Host,
     /// Parts of it on each.
@@ -21,6 +23,7 @@ impl std::fmt::Display for Where {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Where::Cpu => "cpu",
+            Where::Gpu => "gpu",
             Where::Host => "host",
             Where::Mixed => "mixed",
         })
@@ -43,14 +46,26 @@ struct State {
 }
 
 impl Report {
-    /// Tells where the statement ran, as planned.
+    /// Tells where the statement ran: as planned, and, where a device was asked for, as far as it has run.
     pub fn placement(&self) -> Where {
         let state = self.state.lock();
+        let mut pipelines = state.metrics.iter().flat_map(|metrics| &metrics.pipelines).peekable();
+        let on_device = pipelines.peek().is_some() && pipelines.all(|pipeline| pipeline.device.is_some());
         match (state.captured, state.reasons.is_empty()) {
             (0, _) => Where::Host,
+            (_, true) if on_device => Where::Gpu,
+            (_, true) if state.metrics.iter().any(QueryMetrics::used_device) => Where::Mixed,
             (_, true) => Where::Cpu,
             (_, false) => Where::Mixed,
         }
+    }
+
+    /// Returns why pipelines ran on the processor although a device was asked for, by their number.
+    pub fn device_reasons(&self) -> Vec<String> {
+        let state = self.state.lock();
+        let pipelines = state.metrics.iter().flat_map(|metrics| metrics.pipelines.iter().enumerate());
+        let reasons = pipelines.filter_map(|(id, pipeline)| pipeline.reason.as_ref().map(|reason| (id, reason)));
+        reasons.map(|(id, reason)| format!("pipeline {id} ran on the processor: {reason}")).collect()
     }
 
     /// Returns why parts of the statement run on the host engine; empty if none do.

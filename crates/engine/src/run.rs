@@ -11,14 +11,14 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::TryStreamExt;
 
-use crate::analyze::{explain, explain_analyze};
+use crate::analyze::{explain, explain_analyze, explain_kernel};
 use crate::copy::{Staging, infer_format};
 use crate::ddl::{create_external, create_table};
 use crate::planner::{files, plan};
 use crate::session::{Inner, nothing, ready};
 use crate::statement::Statement;
 use crate::translate::Context;
-use crate::{Error, Mode};
+use crate::{Error, Mode, syntax};
 
 /// A statement that is under way.
 pub(crate) struct Ran {
@@ -44,6 +44,7 @@ async fn dispatch(
 ) -> Result<SendableRecordBatchStream, DataFusionError> {
     let state = inner.context.state();
     let dialect = state.config_options().sql_parser.dialect;
+    let (sql, kernel) = syntax::explain_kernel(sql).map_or((sql, false), |query| (query, true));
     let parsed = infer_format(state.sql_to_statement(sql, &dialect)?);
     let logical = state.statement_to_plan(parsed).await?;
     words.files = files(&logical);
@@ -51,6 +52,10 @@ async fn dispatch(
         let config = inner.config.read();
         (config.mode, config.on_fallback)
     };
+    if kernel {
+        let rows = explain_kernel(&logical, &state, statement, mode).await?;
+        return Ok(ready(rows.schema(), vec![rows]));
+    }
     match logical {
         LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(create)) => {
             create_table(create, &inner.context, &state, statement, mode, on_fallback).await?;

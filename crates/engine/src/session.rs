@@ -20,7 +20,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use parking_lot::RwLock;
 use tandem_column::Table;
-use tandem_runtime::{Cancel, MemoryBudget, Runtime};
+use tandem_runtime::{Accelerator, Cancel, MemoryBudget, Runtime};
 use tandem_scan::Cache;
 
 use crate::catalog::Tables;
@@ -131,7 +131,7 @@ impl Session {
     /// As [`Self::run`].
     pub async fn run_reporting(&self, sql: &str, cancel: &Cancel, report: Arc<Report>) -> Result<Outcome, Error> {
         let (inner, sql, stop) = (self.inner.clone(), sql.to_string(), Stop::default());
-        let statement = Arc::new(inner.statement(&stop, report.clone()));
+        let statement = Arc::new(inner.statement(&stop, report.clone())?);
         let running = {
             let inner = inner.clone();
             async move { run::run(&inner, &sql, &statement).await }
@@ -248,9 +248,10 @@ impl Session {
 }
 
 impl Inner {
-    fn statement(&self, stop: &Stop, report: Arc<Report>) -> Statement {
+    fn statement(&self, stop: &Stop, report: Arc<Report>) -> Result<Statement, Error> {
         let config = self.config.read();
-        Statement {
+        let device = if config.mode == Mode::Gpu { Some(first_device()?) } else { None };
+        Ok(Statement {
             report,
             stop: stop.clone(),
             runtime: self.runtime.clone(),
@@ -258,8 +259,10 @@ impl Inner {
             budget: self.budget.clone(),
             vector_rows: config.vector_rows,
             force_collisions: config.force_collisions,
+            only_device: device.is_some() && config.on_fallback == OnFallback::Error,
+            device,
             tables: Default::default(),
-        }
+        })
     }
 
     /// Returns what errors of a statement can be worded with.
@@ -271,6 +274,15 @@ impl Inner {
             ..Context::default()
         }
     }
+}
+
+/// Returns the first device of this machine.
+fn first_device() -> Result<Arc<Accelerator>, Error> {
+    let devices = tandem_runtime::devices();
+    devices.accelerators.first().cloned().ok_or_else(|| {
+        let why: Vec<String> = devices.unusable.iter().map(|(what, why)| format!("{what}: {why}")).collect();
+        Error::unsupported(format!("no device is usable; use --mode cpu ({})", why.join("; ")))
+    })
 }
 
 /// Makes a stream of batches that are there already.

@@ -10,7 +10,7 @@ use datafusion::datasource::DefaultTableSource;
 use datafusion::logical_expr::TableSource;
 use parking_lot::Mutex;
 use tandem_column::Table;
-use tandem_runtime::{Cancel, MemoryBudget, Runtime};
+use tandem_runtime::{Accelerator, Cancel, MemoryBudget, Runtime};
 use tandem_scan::{Cache, FileTable};
 
 use crate::capture::{TableResolver, TableStats};
@@ -28,6 +28,10 @@ pub(crate) struct Statement {
     pub(crate) budget: Arc<MemoryBudget>,
     pub(crate) vector_rows: usize,
     pub(crate) force_collisions: bool,
+    /// The device that pipelines are to run on.
+    pub(crate) device: Option<Arc<Accelerator>>,
+    /// A pipeline that does not run on the device fails the statement.
+    pub(crate) only_device: bool,
     /// The tables seen while planning, by their providers' addresses.
     pub(crate) tables: Mutex<Vec<(usize, ScanTable)>>,
 }

@@ -85,6 +85,20 @@ impl From<datafusion::sql::sqlparser::parser::ParserError> for Error {
     }
 }
 
+/// Returns the query of `EXPLAIN KERNEL query`, which is ours and unknown to the parser.
+pub(crate) fn explain_kernel(sql: &str) -> Option<&str> {
+    let mut rest = sql;
+    for word in ["explain", "kernel"] {
+        rest = rest.trim_start();
+        let (head, tail) = rest.split_at_checked(word.len())?;
+        rest = tail;
+        if !head.eq_ignore_ascii_case(word) || !tail.starts_with(char::is_whitespace) {
+            return None;
+        }
+    }
+    Some(rest)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

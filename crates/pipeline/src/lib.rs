@@ -7,6 +7,7 @@
 
 mod expr;
 mod function;
+pub mod fused;
 pub mod interpret;
 mod ir;
 mod kind;

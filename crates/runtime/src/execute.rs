@@ -7,10 +7,10 @@ use std::{
 };
 
 use tandem_column::{Error, Result, Table};
-use tandem_cpu::{Build, Job, MemoryBudget, Output, Settings};
+use tandem_cpu::{Build, Job, MemoryBudget, Output, Settings, Worker};
 use tandem_pipeline::{Pipeline, Query, Source};
 
-use crate::{Cancel, PipelineMetrics, Progress, QueryMetrics, Runtime};
+use crate::{Accelerator, Cancel, DeviceMetrics, PipelineMetrics, Progress, QueryMetrics, Runtime};
 
 /// The rows that a query's sources name.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +34,8 @@ pub struct Options {
     pub cancel: Cancel,
     /// Counts the rows done.
     pub progress: Arc<Progress>,
+    /// The device that pipelines run on, where it can run them; all others run on the processor.
+    pub device: Option<Arc<Accelerator>>,
 }
 
 impl Default for Options {
@@ -45,6 +47,7 @@ impl Default for Options {
             memory: settings.memory,
             cancel: Cancel::new(),
             progress: Arc::default(),
+            device: None,
         }
     }
 }
@@ -89,16 +92,11 @@ impl Runtime {
             options.progress.total.fetch_add(rows_in, Ordering::Relaxed);
             let job = Job::new(query, id, table, &|build| left.builds.get(&build).cloned(), &settings)?;
             options.progress.done.fetch_add(job.skipped() as u64, Ordering::Relaxed);
-            let workers = self.parallel_with(
-                job.morsels(),
-                &options.cancel,
-                || job.worker(),
-                |worker, morsel| {
-                    job.run(worker, morsel)?;
-                    options.progress.done.fetch_add(job.morsel_rows(morsel) as u64, Ordering::Relaxed);
-                    Ok(())
-                },
-            )?;
+            let mut place = Place::default();
+            let workers = match options.device.as_ref().and_then(|device| place.on_device(device, &job, options)) {
+                Some(worker) => vec![worker],
+                None => self.on_processor(&job, options)?,
+            };
             let (output, steps) = job.finish(workers, &|tasks, task| self.parallel(tasks, &options.cancel, task))?;
             metrics.pipelines.push(PipelineMetrics {
                 rows_in,
@@ -107,6 +105,8 @@ impl Runtime {
                 elapsed: began.elapsed(),
                 notes: job.notes().to_vec(),
                 steps,
+                device: place.device,
+                reason: place.reason,
             });
             match output {
                 Output::Rows(table) => drop(left.rows.insert(id, Arc::new(table))),
@@ -116,6 +116,47 @@ impl Runtime {
         let last = query.pipelines.len().wrapping_sub(1);
         let table = left.rows.remove(&last).ok_or_else(|| Error::internal("the last pipeline gives no rows"))?;
         Ok(Execution { table: Arc::unwrap_or_clone(table), metrics })
+    }
+}
+
+impl Runtime {
+    /// Runs a job's morsels on the pool's workers.
+    fn on_processor(&self, job: &Job, options: &Options) -> Result<Vec<Worker>> {
+        self.parallel_with(
+            job.morsels(),
+            &options.cancel,
+            || job.worker(),
+            |worker, morsel| {
+                job.run(worker, morsel)?;
+                options.progress.done.fetch_add(job.morsel_rows(morsel) as u64, Ordering::Relaxed);
+                Ok(())
+            },
+        )
+    }
+}
+
+/// Where a pipeline ran.
+#[derive(Default)]
+struct Place {
+    device: Option<DeviceMetrics>,
+    reason: Option<String>,
+}
+
+impl Place {
+    /// Runs a job on a device; `None`, with the reason, if the processor has to.
+    fn on_device(&mut self, device: &Accelerator, job: &Job, options: &Options) -> Option<Worker> {
+        match device.run(job, &options.cancel) {
+            Ok((worker, metrics)) => {
+                let rows: usize = (0..job.morsels()).map(|morsel| job.morsel_rows(morsel)).sum();
+                options.progress.done.fetch_add(rows as u64, Ordering::Relaxed);
+                self.device = Some(metrics);
+                Some(worker)
+            }
+            Err(error) => {
+                self.reason = Some(error.message);
+                None
+            }
+        }
     }
 }
 

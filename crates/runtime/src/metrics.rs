@@ -4,11 +4,20 @@ use std::time::Duration;
 
 pub use tandem_cpu::StepMetrics;
 
+use crate::DeviceMetrics;
+
 /// What each pipeline of a query did, in the query's order.
 #[derive(Clone, Debug, Default)]
 pub struct QueryMetrics {
     /// One entry per pipeline.
     pub pipelines: Vec<PipelineMetrics>,
+}
+
+impl QueryMetrics {
+    /// Tells whether any pipeline ran on a device.
+    pub fn used_device(&self) -> bool {
+        self.pipelines.iter().any(|pipeline| pipeline.device.is_some())
+    }
 }
 
 /// What one pipeline did.
@@ -26,4 +35,8 @@ pub struct PipelineMetrics {
     pub notes: Vec<String>,
     /// Each step in the pipeline's order, summed over workers.
     pub steps: Vec<StepMetrics>,
+    /// What the device did, if it ran on one.
+    pub device: Option<DeviceMetrics>,
+    /// Why it did not run on the device that was asked for.
+    pub reason: Option<String>,
 }

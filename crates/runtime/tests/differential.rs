@@ -8,10 +8,12 @@ use tandem_pipeline::{
     interpret::{interpret, rows},
     random, verify,
 };
-use tandem_runtime::{Class, Inputs, Options, Runtime};
+use tandem_runtime::{Accelerator, Class, Inputs, Options, Runtime};
 
 /// How often a query is made; each one runs under every configuration.
 const QUERIES: u64 = 400;
+/// How many of them run on each device, whose drivers compile every kernel.
+const DEVICE_QUERIES: u64 = 200;
 
 fn configurations() -> Vec<(&'static str, usize, Options)> {
     let with = |vector_rows, force_collisions| Options { vector_rows, force_collisions, ..Options::default() };
@@ -31,6 +33,61 @@ fn is_determined(query: &Query) -> bool {
         Sink::Sort { skip, fetch, .. } => fetch.is_none() && *skip == 0,
         _ => true,
     })
+}
+
+/// Every device found, with kernels for processors and for GPUs. Without one, only the processor is tested, unless
+/// `TANDEM_REQUIRE_OPENCL` asks for one.
+fn devices() -> Vec<(String, Arc<Accelerator>)> {
+    let found = tandem_device::find();
+    let required = std::env::var_os("TANDEM_REQUIRE_OPENCL").is_some();
+    assert!(!required || !found.devices.is_empty(), "no device is usable: {:?}", found.unusable);
+    let mut all = Vec::new();
+    for device in found.devices {
+        let name = device.info().id();
+        all.push((name.clone(), Arc::new(Accelerator::new(device.clone()))));
+        all.push((format!("{name} in turn"), Arc::new(Accelerator::new(device).in_turn())));
+    }
+    all
+}
+
+/// Random aggregations give the same rows on devices, or say why they ran on the processor.
+#[test]
+fn random_queries_agree_on_devices() {
+    let first = if std::env::var_os("TANDEM_SEED").is_some() { random::seed() } else { 1 };
+    let runtime = Runtime::new(2);
+    for (name, accelerator) in devices() {
+        let (mut taken, mut reasons) = (0, BTreeMap::<String, usize>::new());
+        for seed in (0..DEVICE_QUERIES).map(|i| first.wrapping_add(i)) {
+            let mut rng = random::generator(seed);
+            let tables = random::tables(&mut rng, 200);
+            let query = random::query(&mut rng, &tables);
+            let Ok(expected) = interpret(&query, &random::inputs(&tables)) else { continue };
+            let inputs = Inputs {
+                tables: tables.iter().map(|(name, table)| (name.clone(), Arc::clone(table))).collect(),
+                ..Inputs::default()
+            };
+            let options = Options { device: Some(accelerator.clone()), ..Options::default() };
+            let execution = match runtime.execute(&query, &inputs, &options) {
+                Ok(execution) => execution,
+                Err(error) if error.class == Class::Unsupported => continue,
+                Err(error) => panic!("seed {seed}, {name}: {error}\n{query}"),
+            };
+            for pipeline in &execution.metrics.pipelines {
+                match &pipeline.reason {
+                    Some(reason) => *reasons.entry(reason.clone()).or_default() += 1,
+                    None => taken += 1,
+                }
+            }
+            let found = rows(&execution.table);
+            let same = random::same_rows(&expected, &found);
+            assert!(
+                !is_determined(&query) || same,
+                "seed {seed}, {name}\n{query}\nexpected {expected:?}\nfound {found:?}"
+            );
+        }
+        println!("{name}: {taken} pipelines on the device; reasons of others: {reasons:#?}");
+        assert!(taken > 0, "some pipelines run on {name}");
+    }
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use arrow_buffer::i256;
 use hashbrown::HashSet;
-use tandem_column::{Repr, Result, Type};
+use tandem_column::{Repr, Result, Type, float_order, from_float_order};
 use tandem_pipeline::{
     Aggregate, AggregateFunction, Value,
+    fused::Accumulator as Places,
     scalar::aggregate::{Accumulator as Scalar, Moments},
 };
 
@@ -116,6 +117,36 @@ impl Accumulator {
             State::BestBytes(best) => best.resize(groups, Vec::new()),
             State::Spread(spread) => spread.resize(groups, Moments::default()),
             State::First(first) => first.resize(groups, None),
+        }
+    }
+
+    /// Adds what a kernel counted for a group, from its numbers.
+    pub(super) fn absorb(&mut self, group: usize, numbers: &[i64], places: &Places) {
+        if self.counted {
+            self.counts[group] += numbers[places.count()];
+        }
+        match (&mut self.state, *places) {
+            (State::Int(sums), Places::Sum { sum, .. }) => sums[group] += numbers[sum],
+            (State::Wide(sums), Places::Sum { sum, .. }) => {
+                sums[group] = sums[group].wrapping_add(i256::from_i128(numbers[sum].into()));
+            }
+            (State::Wide(sums), Places::WideSum { low, high, .. }) => {
+                let sum = (i128::from(numbers[high]) << 32) + i128::from(numbers[low]);
+                sums[group] = sums[group].wrapping_add(i256::from_i128(sum));
+            }
+            (State::Float(sums), Places::FloatSum { sum, .. }) => sums[group] += f64::from_bits(numbers[sum] as u64),
+            (State::Best(best), Places::Best { best: place, smallest: true, .. }) => {
+                best[group] = best[group].min(numbers[place]);
+            }
+            (State::Best(best), Places::Best { best: place, smallest: false, .. }) => {
+                best[group] = best[group].max(numbers[place]);
+            }
+            (State::BestFloat(best), Places::Best { best: place, smallest, .. }) => {
+                let (old, new) = (float_order(best[group]), numbers[place]);
+                best[group] = from_float_order(if smallest { old.min(new) } else { old.max(new) });
+            }
+            // Counts are all there is to count.
+            _ => debug_assert!(matches!(self.state, State::Count), "the kernel keeps what the processor keeps"),
         }
     }
 

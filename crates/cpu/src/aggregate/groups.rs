@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use hashbrown::HashTable;
 use tandem_column::{Dictionary, Result, Type};
-use tandem_pipeline::SlotId;
+use tandem_pipeline::{SlotId, fused::GroupKey};
 
 use crate::{
     BytesVector, Values, Vector,
@@ -36,6 +36,11 @@ impl Key {
         let size = u64::try_from(i128::from(max) - i128::from(min) + 1 + i128::from(domain.nullable)).ok()?;
         let dictionary = domain.dictionary.clone();
         Some(Key { slot, kind: kind.clone(), min, size, nullable: domain.nullable, dictionary })
+    }
+
+    /// Describes the key for a kernel.
+    pub(super) fn fused(&self) -> GroupKey {
+        GroupKey { slot: self.slot, min: self.min, size: self.size, nullable: self.nullable }
     }
 
     /// Returns each active row's place.

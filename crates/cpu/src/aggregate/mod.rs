@@ -8,10 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use accumulator::{Accumulator, Groups};
 use groups::{GroupTable, Key, Packing, dense_groups, dense_values};
 use tandem_column::{Field, Repr, Result, Table, Type};
-use tandem_pipeline::{Aggregate, AggregateFunction, SlotId};
+use tandem_pipeline::{
+    Aggregate, AggregateFunction, SlotId,
+    fused::{self, FusedAggregate, FusedSink, ROWS_COUNT},
+};
 
 use crate::{
-    MemoryBudget, Values, Vector,
+    Error, MemoryBudget, Values, Vector,
     collect::{Chunk, to_table},
     evaluate::Slots,
     frame::{Frame, Layout},
@@ -179,6 +182,46 @@ impl AggregatePlan {
             accumulator.update(groups, rows, vector.as_deref(), mask.as_deref());
         }
         Ok(())
+    }
+
+    /// Describes the sink for a kernel.
+    ///
+    /// # Errors
+    /// Unsupported, for groups that have no places.
+    pub(crate) fn fused(&self) -> Result<FusedSink> {
+        let (keys, groups) = match &self.mode {
+            Mode::One => (Vec::new(), 1),
+            Mode::Dense { keys, groups } => (keys.iter().map(Key::fused).collect(), *groups),
+            Mode::Hash(_) => return Err(Error::unsupported("groups without a small array are not on the device yet")),
+        };
+        let aggregates = self
+            .aggregates
+            .iter()
+            .map(|planned| FusedAggregate { aggregate: planned.aggregate.clone(), narrow: planned.narrow });
+        Ok(FusedSink::Groups { keys, groups, aggregates: aggregates.collect() })
+    }
+
+    /// Adds groups that a kernel counted, `width` numbers each; returns how many rows they have.
+    pub(crate) fn absorb(
+        &self,
+        state: &mut AggregateState,
+        numbers: &[i64],
+        width: usize,
+        places: &[fused::Accumulator],
+    ) -> u64 {
+        let mut rows = 0;
+        for (group, numbers) in numbers.chunks_exact(width).enumerate() {
+            let count = numbers[ROWS_COUNT];
+            if count == 0 {
+                continue;
+            }
+            rows += count as u64;
+            state.met[group] = 1;
+            for (accumulator, places) in state.accumulators.iter_mut().zip(places) {
+                accumulator.absorb(group, numbers, places);
+            }
+        }
+        rows
     }
 
     /// Merges the workers' groups into the result.

@@ -192,7 +192,7 @@ async fn ssb_plans_are_as_recorded() {
     let mut different = Vec::new();
     for query in ["1.1", "1.2", "1.3", "2.1", "2.2", "2.3", "3.1", "3.2", "3.3", "3.4", "4.1", "4.2", "4.3"] {
         let sql = std::fs::read_to_string(project_root().join(format!("bench/suites/ssb/{query}.sql"))).unwrap();
-        let text = render(&tables.whole(&sql).await, None);
+        let text = render(&tables.whole(&sql).await, None, None);
         let golden = project_root().join(format!("tests/plans/ssb-{query}.txt"));
         if update {
             std::fs::create_dir_all(golden.parent().unwrap()).unwrap();

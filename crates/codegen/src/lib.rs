@@ -1,0 +1,147 @@
+//! From a fused pipeline to the text of one kernel, for OpenCL C and CUDA C: a pure function.
+//!
+//! The body is written once, in the C that both share; a prelude per target defines the rest (`prelude/`). How rows are
+//! dealt out is the device's choice: a run of rows for each work-item on processors, rows in turn on GPUs. Literals, bases
+//! and bounds are arguments, so that a query with other literals has the same text, and the same binary.
+//!
+//! [`generate`] returns the text and what each argument of the kernel is bound to: the launch plan.
+
+#![forbid(unsafe_code)]
+
+mod expression;
+mod kernel;
+mod text;
+
+use tandem_column::{Column, Data, Error, Result};
+use tandem_pipeline::fused::Fused;
+
+pub use kernel::Kernel;
+
+/// How the values of a column lie in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// Unsigned offsets from a base, or codes of a dictionary, of so many bytes.
+    Code(usize),
+    /// IEEE single precision.
+    Float32,
+    /// IEEE double precision.
+    Float64,
+}
+
+/// What a kernel must know of a column to read it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Layout {
+    /// How its values lie in memory.
+    pub form: Form,
+    /// It has a validity bitmap.
+    pub nullable: bool,
+}
+
+impl Layout {
+    /// Reads the layout of a column.
+    ///
+    /// # Errors
+    /// Unsupported, for values that kernels do not read yet.
+    pub fn of(column: &Column) -> Result<Layout> {
+        let form = match &column.data {
+            Data::Int { codes, .. } | Data::Dictionary { codes, .. } => Form::Code(codes.width()),
+            Data::Float32(_) => Form::Float32,
+            Data::Float64(_) => Form::Float64,
+            Data::Wide(_) => return Err(Error::unsupported("128-bit values are not on the device yet")),
+            Data::Bytes { .. } => {
+                return Err(Error::unsupported("strings without a dictionary are not on the device yet"));
+            }
+        };
+        Ok(Layout { form, nullable: column.validity.is_some() })
+    }
+}
+
+/// What a device can do, as far as kernels depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Traits {
+    /// Each work-item takes a run of rows, with a table of groups of its own; otherwise work-items take rows in turn and
+    /// share one table.
+    pub chunked: bool,
+    /// Double precision.
+    pub fp64: bool,
+    /// Atomic operations on 64 bits.
+    pub int64_atomics: bool,
+}
+
+/// The language of the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// OpenCL C 1.2 and later.
+    OpenCl,
+    /// CUDA C++, compiled at run time.
+    Cuda,
+}
+
+/// What an argument of the kernel is bound to at launch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Binding {
+    /// The number of rows of the part, 32 bits.
+    Rows,
+    /// The values of a source column.
+    Column(usize),
+    /// The validity words of a source column.
+    Validity(usize),
+    /// What code 0 of a source column stands for, 64 bits.
+    Base(usize),
+    /// The first code of a range step that is kept, 64 bits.
+    Low(usize),
+    /// How many codes behind the first are kept, 64 bits.
+    Span(usize),
+    /// The bits of a set, from the smallest value of its column on.
+    Set(usize),
+    /// A source column's base minus the value of bit 0 of a set, 32 bits.
+    SetShift {
+        /// Which set.
+        set: usize,
+        /// The source column.
+        column: usize,
+    },
+    /// A source column's base minus the value of entry 0 of a lookup, 64 bits.
+    LookupShift(usize),
+    /// The values of a payload column.
+    Payload {
+        /// Which lookup.
+        lookup: usize,
+        /// Which of its columns.
+        payload: usize,
+    },
+    /// The validity words of a payload column.
+    PayloadValidity {
+        /// Which lookup.
+        lookup: usize,
+        /// Which of its columns.
+        payload: usize,
+    },
+    /// What code 0 of a payload column stands for, 64 bits.
+    PayloadBase {
+        /// Which lookup.
+        lookup: usize,
+        /// Which of its columns.
+        payload: usize,
+    },
+    /// A constant, 64 bits (of a float: its bits).
+    Constant(i64),
+    /// The tables of groups, 64-bit numbers.
+    Groups,
+    /// One 32-bit number, set when a row has no value: the processor then finds the row and the message.
+    Failed,
+}
+
+/// Generates the kernel of a fused pipeline.
+///
+/// # Errors
+/// Unsupported, with the reason, for what kernels or the device cannot do.
+pub fn generate(
+    fused: &Fused,
+    columns: &[Result<Layout>],
+    payloads: &[Vec<Result<Layout>>],
+    traits: Traits,
+    target: Target,
+) -> Result<Kernel> {
+    kernel::generate(fused, columns, payloads, traits, target)
+}

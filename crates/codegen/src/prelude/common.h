@@ -1,0 +1,31 @@
+// Shared by all targets, behind their preludes.
+#define VALID(words, row) ((int)((words)[(row) >> 6] >> ((row) & 63)) & 1)
+#define IN_SET(words, bit) ((int)((words)[(bit) >> 5] >> ((bit) & 31)) & 1)
+// Tells whether a sum, difference or product of two 64-bit integers left them.
+#define SUM_LEFT(a, b, r) ((((a) ^ (r)) & ((b) ^ (r))) < 0)
+#define DIFFERENCE_LEFT(a, b, r) ((((a) ^ (b)) & ((a) ^ (r))) < 0)
+#define PRODUCT_LEFT(a, b, r) (HIGH_PRODUCT(a, b) != ((r) >> 63))
+#define WRAP_ADD(a, b) ((i64)((u64)(a) + (u64)(b)))
+#define WRAP_SUBTRACT(a, b) ((i64)((u64)(a) - (u64)(b)))
+#define WRAP_MULTIPLY(a, b) ((i64)((u64)(a) * (u64)(b)))
+// A float's place in total order: −NaN < −∞ < … < −0 < 0 < … < ∞ < NaN.
+#define FLOAT_ORDER(value) ORDER_OF_BITS(AS_I64(value))
+#define ORDER_OF_BITS(bits) ((bits) ^ (i64)((u64)((bits) >> 63) >> 1))
+
+// The civil date of a day since 1970-01-01, counted in eras of 400 years of 146097 days that begin on the first of March.
+FUNCTION i64 era_of(i64 day) { return (day + 719468 - (day + 719468 < 0 ? 146096 : 0)) / 146097; }
+FUNCTION i64 day_of_era(i64 day) { return day + 719468 - era_of(day) * 146097; }
+FUNCTION i64 year_of_era(i64 doe) { return (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365; }
+FUNCTION i64 day_of_year(i64 doe) {
+    const i64 year = year_of_era(doe);
+    return doe - (365 * year + year / 4 - year / 100);
+}
+FUNCTION i64 month_of(i64 day) {
+    const i64 month = (5 * day_of_year(day_of_era(day)) + 2) / 153;
+    return month < 10 ? month + 3 : month - 9;
+}
+FUNCTION i64 year_of(i64 day) { return year_of_era(day_of_era(day)) + era_of(day) * 400 + (month_of(day) <= 2); }
+FUNCTION i64 day_of_month(i64 day) {
+    const i64 doy = day_of_year(day_of_era(day));
+    return doy - (153 * ((5 * doy + 2) / 153) + 2) / 5 + 1;
+}

@@ -1,0 +1,55 @@
+// What the shared kernel bodies are written in, for OpenCL C.
+#ifdef FP64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+#if !defined(CHUNKED) && defined(ATOM64)
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+#pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
+#endif
+typedef uchar u8;
+typedef ushort u16;
+typedef uint u32;
+typedef ulong u64;
+typedef int i32;
+typedef long i64;
+typedef float f32;
+#ifdef FP64
+typedef double f64;
+#define AS_F64(bits) as_double(bits)
+#define AS_I64(value) as_long(value)
+#endif
+
+#define KERNEL __kernel
+#define GLOBAL __global
+#define FUNCTION
+#define ITEM get_global_id(0)
+#define ITEMS get_global_size(0)
+#define HIGH_PRODUCT(a, b) mul_hi(a, b)
+
+#ifdef CHUNKED
+// Work-item i takes rows i·share … and owns table i.
+#define FOR_ROWS(row, rows) \
+    const u32 share = ((rows) + (u32)ITEMS - 1) / (u32)ITEMS; \
+    const u32 begin = min((u32)ITEM * share, (u32)(rows)); \
+    const u32 end = min(begin + share, (u32)(rows)); \
+    for (u32 row = begin; row < end; row++)
+#define TABLE(groups, size) ((groups) + (u64)ITEM * (size))
+#define ADD(place, value) (*(place) += (value))
+#define LEAST(place, value) (*(place) = min(*(place), (i64)(value)))
+#define MOST(place, value) (*(place) = max(*(place), (i64)(value)))
+#define ADD_F64(place, value) (*(GLOBAL f64 *)(place) += (value))
+#else
+// Work-items take rows in turn and share one table.
+#define FOR_ROWS(row, rows) for (u32 row = ITEM; row < (rows); row += ITEMS)
+#define TABLE(groups, size) (groups)
+#define ADD(place, value) atom_add((volatile GLOBAL i64 *)(place), (i64)(value))
+#define LEAST(place, value) atom_min((volatile GLOBAL i64 *)(place), (i64)(value))
+#define MOST(place, value) atom_max((volatile GLOBAL i64 *)(place), (i64)(value))
+#ifdef FP64
+void add_f64(volatile GLOBAL i64 *place, f64 value) {
+    i64 before = *place, seen;
+    while ((seen = atom_cmpxchg(place, before, as_long(as_double(before) + value))) != before) before = seen;
+}
+#define ADD_F64(place, value) add_f64((volatile GLOBAL i64 *)(place), (value))
+#endif
+#endif

@@ -1,0 +1,175 @@
+//! The text of kernels, compared with files; `UPDATE_GOLDENS=1` writes them anew.
+
+use std::{fs, path::Path};
+
+use tandem_codegen::{Form, Layout, Target, Traits, generate};
+use tandem_pipeline::{
+    Aggregate, AggregateFunction, Arithmetic, ArithmeticOperator, Comparison, Expr, Failure, Overflow, Slot, Type,
+    Value,
+    fused::{Fused, FusedAggregate, FusedSink, FusedStep, GroupKey, Lookup, Origin},
+};
+
+const PROCESSOR: Traits = Traits { chunked: true, fp64: true, int64_atomics: true };
+const GPU: Traits = Traits { chunked: false, ..PROCESSOR };
+
+fn slot(name: &str, kind: Type, nullable: bool) -> Slot {
+    Slot { name: name.into(), kind, nullable }
+}
+
+fn product(left: usize, right: usize, overflow: Overflow) -> Expr {
+    Expr::Arithmetic(Box::new(Arithmetic {
+        operator: ArithmeticOperator::Multiply,
+        left: Expr::Slot(left),
+        right: Expr::Slot(right),
+        kind: Type::Int64,
+        overflow,
+        zero: Failure::Error,
+    }))
+}
+
+fn sum(argument: usize, narrow: bool) -> FusedAggregate {
+    let aggregate = Aggregate {
+        function: AggregateFunction::Sum,
+        argument: Some(argument),
+        distinct: false,
+        filter: None,
+        kind: Type::Int64,
+        overflow: Overflow::Error,
+    };
+    FusedAggregate { aggregate, narrow }
+}
+
+fn code(width: usize) -> tandem_column::Result<Layout> {
+    Ok(Layout { form: Form::Code(width), nullable: false })
+}
+
+/// Ranges of three columns and the sum of a product: SSB 1.1 once its join is a range of dates.
+fn one_group(overflow: Overflow) -> Fused {
+    Fused {
+        slots: vec![
+            slot("lo_orderdate", Type::Int32, false),
+            slot("lo_quantity", Type::Int32, false),
+            slot("lo_extendedprice", Type::Int64, false),
+            slot("lo_discount", Type::Int64, false),
+            slot("revenue", Type::Int64, false),
+        ],
+        origins: vec![Origin::Column(0), Origin::Column(1), Origin::Column(2), Origin::Column(3), Origin::Computed],
+        lookups: Vec::new(),
+        steps: vec![
+            FusedStep::Between { column: 0, low: 19930101, high: 19931231 },
+            FusedStep::Between { column: 1, low: 1, high: 24 },
+            FusedStep::Between { column: 3, low: 1, high: 3 },
+            FusedStep::Let { first: 4, exprs: vec![product(2, 3, overflow)] },
+        ],
+        sink: FusedSink::Groups { keys: Vec::new(), groups: 1, aggregates: vec![sum(4, true)] },
+    }
+}
+
+fn one_group_layouts() -> Vec<tandem_column::Result<Layout>> {
+    vec![code(2), code(1), code(4), code(1)]
+}
+
+/// Two joins by dense keys, one of them with a condition, and groups by both payloads: SSB 2.1, with a nullable key and
+/// a general filter.
+fn groups() -> Fused {
+    Fused {
+        slots: vec![
+            slot("lo_suppkey", Type::Int32, false),
+            slot("lo_partkey", Type::Int32, false),
+            slot("lo_revenue", Type::Int64, true),
+            slot("p_brand1", Type::String, false),
+            slot("s_region", Type::String, true),
+        ],
+        origins: vec![
+            Origin::Column(0),
+            Origin::Column(1),
+            Origin::Column(2),
+            Origin::Payload { lookup: 0, payload: 0 },
+            Origin::Payload { lookup: 1, payload: 2 },
+        ],
+        lookups: vec![Lookup { column: 1, min: 1 }, Lookup { column: 0, min: 1 }],
+        steps: vec![
+            FusedStep::Member { column: 0, set: 0 },
+            FusedStep::Member { column: 1, set: 1 },
+            FusedStep::Filter(Expr::Compare(
+                Comparison::Greater,
+                Box::new(Expr::Slot(2)),
+                Box::new(Expr::Literal(Value::Integer(100), Type::Int64)),
+            )),
+        ],
+        sink: FusedSink::Groups {
+            keys: vec![
+                GroupKey { slot: 3, min: 0, size: 1000, nullable: false },
+                GroupKey { slot: 4, min: 0, size: 6, nullable: true },
+            ],
+            groups: 6000,
+            aggregates: vec![sum(2, false)],
+        },
+    }
+}
+
+#[test]
+fn kernels_read_as_the_plan() {
+    let wide = || vec![code(2), code(4), Ok(Layout { form: Form::Code(4), nullable: true })];
+    let payloads = || {
+        let nullable = Ok(Layout { form: Form::Code(1), nullable: true });
+        vec![vec![code(2)], vec![code(1), code(1), nullable]]
+    };
+    let kernel = |fused: &Fused, columns: &[_], payloads: &[Vec<_>], traits, target| {
+        let kernel = generate(fused, columns, payloads, traits, target).expect("a kernel can be generated");
+        kernel.text[kernel.body..].to_string()
+    };
+    let simple = one_group_layouts();
+    golden("one-group", &kernel(&one_group(Overflow::Wrap), &simple, &[], PROCESSOR, Target::OpenCl));
+    golden("one-group-checked", &kernel(&one_group(Overflow::Error), &simple, &[], PROCESSOR, Target::OpenCl));
+    golden("groups", &kernel(&groups(), &wide(), &payloads(), GPU, Target::OpenCl));
+    // One body for all targets.
+    let cuda = kernel(&groups(), &wide(), &payloads(), GPU, Target::Cuda);
+    assert_eq!(cuda, kernel(&groups(), &wide(), &payloads(), GPU, Target::OpenCl));
+}
+
+#[test]
+fn other_literals_give_the_same_text() {
+    let mut other = groups();
+    let Some(FusedStep::Filter(Expr::Compare(_, _, literal))) = other.steps.last_mut() else { panic!("a filter") };
+    **literal = Expr::Literal(Value::Integer(7), Type::Int64);
+    let columns = [code(2), code(4), code(4)];
+    let payloads = [vec![code(2)], vec![code(1), code(1), code(1)]];
+    let text = |fused: &Fused| generate(fused, &columns, &payloads, GPU, Target::OpenCl).expect("a kernel").text;
+    assert_eq!(text(&groups()), text(&other));
+}
+
+#[test]
+fn what_a_device_lacks_is_a_reason() {
+    let poor = Traits { chunked: false, fp64: false, int64_atomics: false };
+    let reason = |fused: &Fused, columns: &[_], traits| {
+        generate(fused, columns, &[], traits, Target::OpenCl).expect_err("not on this device").message
+    };
+    assert_eq!(
+        reason(&one_group(Overflow::Wrap), &one_group_layouts(), poor),
+        "the device has no atomic operations on 64 bits"
+    );
+    // A processor's work-items have a table each.
+    let processor = Traits { chunked: true, ..poor };
+    generate(&one_group(Overflow::Wrap), &one_group_layouts(), &[], processor, Target::OpenCl)
+        .expect("no need of them");
+    let mut floats = one_group(Overflow::Wrap);
+    floats.slots[3].kind = Type::Float64;
+    floats.slots[2].kind = Type::Float64;
+    floats.slots[4].kind = Type::Float64;
+    floats.steps = Vec::new();
+    let FusedSink::Groups { aggregates, .. } = &mut floats.sink;
+    *aggregates = vec![sum(3, false)];
+    let float = Ok(Layout { form: Form::Float64, nullable: false });
+    let columns = [code(2), code(1), code(4), float];
+    assert_eq!(reason(&floats, &columns, processor), "the device has no double precision");
+}
+
+fn golden(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(format!("{name}.cl"));
+    if std::env::var_os("UPDATE_GOLDENS").is_some() {
+        fs::write(&path, text).expect("the file can be written");
+    }
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(text, expected, "the kernel differs from {}; UPDATE_GOLDENS=1 writes it anew", path.display());
+}

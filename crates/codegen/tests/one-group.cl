@@ -1,0 +1,32 @@
+KERNEL void pipeline(
+    const u32 rows,
+    GLOBAL i64 *groups,  // one table, or one for each work-item
+    GLOBAL const u16 *c0,  // lo_orderdate
+    const u64 low0,
+    const u64 span0,
+    GLOBAL const u8 *c1,  // lo_quantity
+    const u64 low1,
+    const u64 span1,
+    GLOBAL const u8 *c3,  // lo_discount
+    const u64 low2,
+    const u64 span2,
+    GLOBAL const u32 *c2,  // lo_extendedprice
+    const i64 b2,
+    const i64 b3)
+{
+    GLOBAL i64 *const table = TABLE(groups, 2UL);
+    i64 a0 = 0;
+    i64 a1 = 0;
+    FOR_ROWS(row, rows) {
+        const int kept = ((u16)(c0[row] - (u16)low0) <= (u16)span0) & ((u8)(c1[row] - (u8)low1) <= (u8)span1) & ((u8)(c3[row] - (u8)low2) <= (u8)span2);
+        const i64 t0 = b2 + (i64)c2[row];
+        const i64 t1 = b3 + (i64)c3[row];
+        const i64 t2 = WRAP_MULTIPLY(t0, t1);
+        if (kept) {
+            a0 += 1;
+            a1 += t2;
+        }
+    }
+    ADD(table + 0, a0);
+    ADD(table + 1, a1);
+}

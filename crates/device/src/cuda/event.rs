@@ -1,0 +1,128 @@
+//! CUDA events, in pairs.
+
+use std::sync::Arc;
+
+use cudarc::driver::{result, sys};
+use tandem_column::Result;
+
+use super::context::Context;
+use super::failed;
+use crate::Times;
+use crate::object::EventPart;
+
+/// A driver's event.
+#[derive(Debug)]
+struct Mark {
+    context: Arc<Context>,
+    raw: sys::CUevent,
+}
+
+// SAFETY: events may be used from any thread that makes their context current.
+unsafe impl Send for Mark {}
+// SAFETY: as above.
+unsafe impl Sync for Mark {}
+
+impl Mark {
+    /// Records a mark in a stream of the context, which is current.
+    ///
+    /// # Safety
+    /// The stream is valid.
+    unsafe fn record(context: &Arc<Context>, stream: sys::CUstream) -> Result<Mark> {
+        let raw =
+            result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(|e| failed(e, "make an event"))?;
+        let mark = Mark { context: context.clone(), raw };
+        // SAFETY: the event is new; the stream is valid as the caller promises.
+        unsafe { result::event::record(mark.raw, stream) }.map_err(|e| failed(e, "record an event"))?;
+        Ok(mark)
+    }
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        if self.context.enter().is_ok() {
+            // SAFETY: ours. An error leaves nothing to do.
+            let _ = unsafe { result::event::destroy(self.raw) };
+        }
+    }
+}
+
+/// The start of a command, until its end is recorded too.
+#[derive(Debug)]
+pub(super) struct Started {
+    context: Arc<Context>,
+    mark: Mark,
+    queued: u64,
+}
+
+/// A command between two marks. Clones share them.
+#[derive(Clone, Debug)]
+pub(super) struct CudaEvent {
+    pub(super) context: Arc<Context>,
+    start: Arc<Mark>,
+    end: Arc<Mark>,
+    /// What the command does, completing "CUDA failed to …".
+    what: &'static str,
+    queued: u64,
+}
+
+impl Started {
+    /// Marks the start of a command.
+    ///
+    /// # Safety
+    /// The stream is valid and its context current.
+    pub(super) unsafe fn record(context: &Arc<Context>, stream: sys::CUstream) -> Result<Started> {
+        let queued = context.now();
+        // SAFETY: as the caller promises.
+        let mark = unsafe { Mark::record(context, stream) }?;
+        Ok(Started { context: context.clone(), mark, queued })
+    }
+
+    /// Marks the end of the command.
+    ///
+    /// # Safety
+    /// The stream is that of the start and its context current.
+    pub(super) unsafe fn end(self, stream: sys::CUstream, what: &'static str) -> Result<CudaEvent> {
+        // SAFETY: as the caller promises.
+        let end = unsafe { Mark::record(&self.context, stream) }?;
+        let Started { context, mark, queued } = self;
+        Ok(CudaEvent { context, start: Arc::new(mark), end: Arc::new(end), what, queued })
+    }
+}
+
+impl CudaEvent {
+    /// Returns the driver's event at the end of the command.
+    pub(super) fn raw(&self) -> sys::CUevent {
+        self.end.raw
+    }
+
+    /// Tells whether the device is done with the command, well or not.
+    pub(super) fn is_over(&self) -> bool {
+        // SAFETY: the event is recorded. Only "not ready" means that the device still works on it.
+        let state = self.context.enter().map(|()| unsafe { result::event::query(self.end.raw) });
+        !matches!(state, Err(_) | Ok(Err(result::DriverError(sys::CUresult::CUDA_ERROR_NOT_READY))))
+    }
+}
+
+impl EventPart for CudaEvent {
+    fn wait(&self) -> Result<()> {
+        self.context.enter()?;
+        // SAFETY: the event is recorded.
+        unsafe { result::event::synchronize(self.end.raw) }.map_err(|e| failed(e, self.what))
+    }
+
+    /// The driver tells spans in milliseconds with 24 bits, so moments lose precision with the age of the device, 60 µs
+    /// after a thousand seconds; durations do not.
+    fn times(&self) -> Option<Times> {
+        self.context.enter().ok()?;
+        let span = |from, to| {
+            // SAFETY: all marks are recorded; the driver refuses while one is not reached.
+            let milliseconds = unsafe { result::event::elapsed(from, to) }.ok()?;
+            Some((f64::from(milliseconds.max(0.0)) * 1e6) as u64)
+        };
+        let started = span(self.context.origin, self.start.raw)?;
+        let ended = started + span(self.start.raw, self.end.raw)?;
+        // The host's clock and the device's agree only about, and the driver does not tell when it submitted.
+        let queued = self.queued.min(started);
+        Some(Times { queued, submitted: queued, started, ended })
+    }
+}

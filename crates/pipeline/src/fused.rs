@@ -1,0 +1,167 @@
+//! A pipeline with its physical choices made: what one fused loop, or one generated kernel, computes.
+//!
+//! A planner reads statistics and turns predicates into ranges and sets of codes, joins to dense builds into lookups by
+//! value, and group keys into places of an array. The result is plain data: an executor runs it, a generator prints it.
+
+use crate::{Aggregate, Expr, Slot, SlotId};
+
+/// A fused pipeline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fused {
+    /// The pipeline's slots, nullable only where statistics allow a null.
+    pub slots: Vec<Slot>,
+    /// Where each slot's value comes from.
+    pub origins: Vec<Origin>,
+    /// Builds that a source column's value leads into.
+    pub lookups: Vec<Lookup>,
+    /// What happens to each row, in order.
+    pub steps: Vec<FusedStep>,
+    /// Where rows go.
+    pub sink: FusedSink,
+}
+
+/// Where a slot's value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A column of the source.
+    Column(usize),
+    /// A payload column of a lookup, at the entry that the lookup's column leads to.
+    Payload {
+        /// Index in [`Fused::lookups`].
+        lookup: usize,
+        /// Which payload column of its build.
+        payload: usize,
+    },
+    /// The step that defines it.
+    Computed,
+}
+
+/// A build with one entry for each value of a key: entry = value − `min`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lookup {
+    /// The source column that holds the key.
+    pub column: usize,
+    /// The value of entry 0.
+    pub min: i64,
+}
+
+/// One step of a fused pipeline.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FusedStep {
+    /// Keeps rows whose value (or code) of a source column is not null and within bounds.
+    Between {
+        /// The source column.
+        column: usize,
+        /// Smallest value kept.
+        low: i64,
+        /// Largest value kept.
+        high: i64,
+    },
+    /// Keeps rows whose value (or code) of a source column is not null and in a set.
+    Member {
+        /// The source column.
+        column: usize,
+        /// Which set, by the planner's count.
+        set: usize,
+    },
+    /// Keeps rows for which an expression is true.
+    Filter(Expr),
+    /// Defines slots from `first` on.
+    Let {
+        /// The first slot defined.
+        first: SlotId,
+        /// One expression for each.
+        exprs: Vec<Expr>,
+    },
+}
+
+/// Where the rows of a fused pipeline end.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FusedSink {
+    /// An array of groups.
+    Groups {
+        /// The keys; none for one group.
+        keys: Vec<GroupKey>,
+        /// How many places the array has.
+        groups: usize,
+        /// What is computed for each.
+        aggregates: Vec<FusedAggregate>,
+    },
+}
+
+/// One key of an array of groups: its place is value − `min`, the last place is null where `nullable`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupKey {
+    /// The slot.
+    pub slot: SlotId,
+    /// The value of place 0.
+    pub min: i64,
+    /// How many places there are.
+    pub size: u64,
+    /// Whether the last place is null.
+    pub nullable: bool,
+}
+
+/// One aggregate of an array of groups.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FusedAggregate {
+    /// What is computed.
+    pub aggregate: Aggregate,
+    /// The sum of all rows fits 64 bits.
+    pub narrow: bool,
+}
+
+/// Where the count of a group's rows lies.
+pub const ROWS_COUNT: usize = 0;
+
+/// Where a group's table of 64-bit numbers holds one aggregate; the count of its rows is at [`ROWS_COUNT`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accumulator {
+    /// The count of contributing rows, at this place.
+    Count(usize),
+    /// A sum, and the count of contributing rows (0: that of all rows).
+    Sum {
+        /// Where the sum is.
+        sum: usize,
+        /// Where the count is.
+        count: usize,
+    },
+    /// A sum of low halves, one of high halves, and the count.
+    WideSum {
+        /// Where the sum of the lower 32 bits is.
+        low: usize,
+        /// Where the sum of the higher 32 bits is.
+        high: usize,
+        /// Where the count is.
+        count: usize,
+    },
+    /// A sum of floats, and the count.
+    FloatSum {
+        /// Where the sum is.
+        sum: usize,
+        /// Where the count is.
+        count: usize,
+    },
+    /// The smallest or largest value (of floats: its place in total order), and the count.
+    Best {
+        /// Where the value is.
+        best: usize,
+        /// Where the count is.
+        count: usize,
+        /// The smallest, rather than the largest.
+        smallest: bool,
+    },
+}
+
+impl Accumulator {
+    /// Returns where the count of contributing rows is.
+    pub fn count(&self) -> usize {
+        match *self {
+            Accumulator::Count(count)
+            | Accumulator::Sum { count, .. }
+            | Accumulator::WideSum { count, .. }
+            | Accumulator::FloatSum { count, .. }
+            | Accumulator::Best { count, .. } => count,
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Columns on a device: shared where it can read them in place, otherwise copied once and kept while they live.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+};
+
+use parking_lot::Mutex;
+use tandem_column::{Buffer, Column, Data, Error, Result};
+use tandem_device::{Device, Memory, Queue};
+
+use super::DeviceMetrics;
+
+/// Columns that are on the device.
+#[derive(Debug, Default)]
+pub(super) struct Resident {
+    columns: Mutex<HashMap<usize, Known>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    column: Weak<Column>,
+    held: Held,
+}
+
+/// The memory of one column.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    pub(super) values: Memory,
+    pub(super) validity: Option<Memory>,
+}
+
+impl Resident {
+    /// Returns the memory of a table's column, which is kept for as long as the column lives.
+    pub(super) fn hold(
+        &self,
+        column: &Arc<Column>,
+        device: &dyn Device,
+        queue: &mut dyn Queue,
+        metrics: &mut DeviceMetrics,
+    ) -> Result<Held> {
+        let address = Arc::as_ptr(column) as usize;
+        let mut columns = self.columns.lock();
+        columns.retain(|_, known| known.column.strong_count() > 0);
+        if let Some(known) = columns.get(&address) {
+            metrics.bytes_shared += if known.held.values.is_shared() { column.byte_len() as u64 } else { 0 };
+            return Ok(known.held.clone());
+        }
+        let held = place(column, device, queue, metrics)?;
+        columns.insert(address, Known { column: Arc::downgrade(column), held: held.clone() });
+        Ok(held)
+    }
+}
+
+/// Puts a column on the device.
+pub(super) fn place(
+    column: &Column,
+    device: &dyn Device,
+    queue: &mut dyn Queue,
+    metrics: &mut DeviceMetrics,
+) -> Result<Held> {
+    let mut put = |bytes: Buffer<u8>| place_bytes(bytes, device, queue, metrics);
+    let values = match &column.data {
+        Data::Int { codes, .. } | Data::Dictionary { codes, .. } => put(codes.bytes())?,
+        Data::Float32(values) => put(values.bytes())?,
+        Data::Float64(values) => put(values.bytes())?,
+        Data::Wide(_) | Data::Bytes { .. } => {
+            return Err(Error::unsupported("values of this form are not on the device"));
+        }
+    };
+    let validity = column.validity.as_ref().map(|validity| put(validity.buffer().bytes())).transpose()?;
+    Ok(Held { values, validity })
+}
+
+/// Puts bytes on the device.
+pub(super) fn place_bytes(
+    bytes: Buffer<u8>,
+    device: &dyn Device,
+    queue: &mut dyn Queue,
+    metrics: &mut DeviceMetrics,
+) -> Result<Memory> {
+    let length = bytes.len();
+    if device.info().shared_memory && length > 0 {
+        metrics.bytes_shared += length as u64;
+        return device.share(&bytes);
+    }
+    let memory = device.allocate(length)?;
+    queue.write(&memory, 0, bytes, &[])?;
+    metrics.bytes_to += length as u64;
+    Ok(memory)
+}

@@ -1,0 +1,172 @@
+//! Pipelines on devices: the kernel of a job, its data, its launches, and its groups back.
+//!
+//! A device is one more worker of a [`Job`]: it computes whole parts and gives back a table of groups, which is merged like
+//! any worker's. Nothing leaves a job before it has ended, so whatever goes wrong on a device (a kernel that cannot be
+//! generated, memory that runs out, a lost device), the processor's workers compute the job instead.
+
+mod cache;
+mod data;
+mod launch;
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use tandem_codegen::{Kernel, Layout, Target, Traits};
+use tandem_column::{Class, Error, Result};
+use tandem_cpu::{Job, Worker};
+use tandem_device::{Backend, Device, Kind, Program};
+
+use crate::Cancel;
+use cache::Cache;
+use data::Resident;
+
+/// A device with what it keeps between queries.
+#[derive(Debug)]
+pub struct Accelerator {
+    device: Arc<dyn Device>,
+    traits: Traits,
+    columns: Resident,
+    programs: Mutex<HashMap<String, Program>>,
+    cache: Cache,
+    /// It failed once: no more work is given to it.
+    lost: AtomicBool,
+}
+
+/// What a device did for one pipeline.
+#[derive(Clone, Debug, Default)]
+pub struct DeviceMetrics {
+    /// The device, for people.
+    pub name: String,
+    /// Launches of the kernel.
+    pub launches: u64,
+    /// Bytes copied to the device for this pipeline.
+    pub bytes_to: u64,
+    /// Bytes that the device reads where they are.
+    pub bytes_shared: u64,
+    /// Bytes copied back.
+    pub bytes_back: u64,
+    /// Time to turn text into a program; zero where it was known.
+    pub compile: Duration,
+    /// Time in kernels, by the device's clock.
+    pub kernels: Duration,
+    /// The text of each kernel, without its prelude, and how it was launched.
+    pub texts: Vec<String>,
+}
+
+/// The devices of this machine.
+#[derive(Debug)]
+pub struct Devices {
+    /// Those that can be used, in the order they were found.
+    pub accelerators: Vec<Arc<Accelerator>>,
+    /// What cannot be used, and why.
+    pub unusable: Vec<(String, String)>,
+}
+
+/// Returns the devices of this machine, looked for when first asked for.
+pub fn devices() -> &'static Devices {
+    static DEVICES: OnceLock<Devices> = OnceLock::new();
+    DEVICES.get_or_init(|| {
+        let found = tandem_device::find();
+        let accelerators = found.devices.into_iter().map(|device| Arc::new(Accelerator::new(device)));
+        Devices { accelerators: accelerators.collect(), unusable: found.unusable }
+    })
+}
+
+impl Accelerator {
+    /// Wraps a device.
+    pub fn new(device: Arc<dyn Device>) -> Accelerator {
+        let info = device.info();
+        let traits = Traits { chunked: info.kind == Kind::Cpu, fp64: info.fp64, int64_atomics: info.int64_atomics };
+        let (columns, programs, cache) = (Resident::default(), Mutex::default(), Cache::from_environment());
+        Accelerator { device, traits, columns, programs, cache, lost: AtomicBool::new(false) }
+    }
+
+    /// Has work-items take rows in turn, as on GPUs, whatever the device is: a test of those kernels.
+    pub fn in_turn(mut self) -> Accelerator {
+        self.traits.chunked = false;
+        self
+    }
+
+    /// Returns the device.
+    pub fn device(&self) -> &Arc<dyn Device> {
+        &self.device
+    }
+
+    /// Describes the device, for people: a processor behind a driver is never called a GPU.
+    pub fn name(&self) -> String {
+        let info = self.device.info();
+        let what = match info.kind {
+            Kind::Cpu => "a CPU device",
+            Kind::Gpu => "a GPU",
+            Kind::Accelerator => "an accelerator",
+        };
+        let simulated = if info.simulated { ", simulated" } else { "" };
+        format!("{} ({}, {what}{simulated})", info.id(), info.name)
+    }
+
+    fn target(&self) -> Target {
+        match self.device.info().backend {
+            Backend::Cuda => Target::Cuda,
+            Backend::OpenCl | Backend::Sim => Target::OpenCl,
+        }
+    }
+
+    /// Generates the kernel of a job for parts of one layout.
+    ///
+    /// # Errors
+    /// Unsupported, with the reason.
+    pub fn generate(&self, job: &Job, part: usize) -> Result<Kernel> {
+        let fused = job.fused()?;
+        let columns: Vec<Result<Layout>> =
+            job.table().parts[part].columns.iter().map(|column| Layout::of(column)).collect();
+        let payloads: Vec<Vec<Result<Layout>>> = (0..fused.lookups.len())
+            .map(|lookup| {
+                let count = job.lookup(lookup).map_or(0, |(columns, ..)| columns);
+                (0..count).filter_map(|payload| job.payload(lookup, payload)).map(Layout::of).collect()
+            })
+            .collect();
+        tandem_codegen::generate(&fused, &columns, &payloads, self.traits, self.target())
+    }
+
+    /// Computes a whole job; its groups are in the worker.
+    ///
+    /// # Errors
+    /// Unsupported for what no kernel computes, and for jobs in which a row has no value; Exhausted if cancelled or out of
+    /// memory; Device if it failed, after which it gets no more work. The processor can compute the job in every case.
+    pub fn run(&self, job: &Job, cancel: &Cancel) -> Result<(Worker, DeviceMetrics)> {
+        if self.lost.load(Ordering::Relaxed) {
+            return Err(Error::unsupported(format!("the device failed before and gets no more work: {}", self.name())));
+        }
+        let ran = launch::run(self, job, cancel);
+        if let Err(error) = &ran
+            && error.class == Class::Device
+        {
+            self.lost.store(true, Ordering::Relaxed);
+        }
+        ran
+    }
+
+    /// Returns the program of a kernel, and whether it was compiled now.
+    fn program(&self, kernel: &Kernel, metrics: &mut DeviceMetrics) -> Result<(Program, bool)> {
+        if let Some(program) = self.programs.lock().get(&kernel.text) {
+            return Ok((program.clone(), false));
+        }
+        let began = Instant::now();
+        let known = self.cache.load(&kernel.text, self.device.as_ref());
+        let compiled = known.is_none();
+        let program = match known {
+            Some(program) => program,
+            None => self.device.compile(&kernel.text, "")?,
+        };
+        metrics.compile += began.elapsed();
+        self.programs.lock().insert(kernel.text.clone(), program.clone());
+        Ok((program, compiled))
+    }
+}
