@@ -2,7 +2,7 @@
 
 use tandem_column::{Error, Repr, Result};
 use tandem_pipeline::{
-    AggregateFunction, SlotId,
+    AggregateFunction, Expr, SlotId,
     fused::{Accumulator, Fused, FusedAggregate, FusedSink, FusedStep, GroupKey, Origin, ROWS_COUNT},
 };
 
@@ -17,22 +17,34 @@ use crate::{
 pub struct Kernel {
     /// The whole program, prelude first.
     pub text: String,
-    /// The name of its kernel.
-    pub name: &'static str,
-    /// Where the kernel begins in the text: what is before depends on the target alone.
+    /// The kernels to launch, one after the other, all with the same arguments.
+    pub names: &'static [&'static str],
+    /// Where the first kernel begins in the text: what is before depends on the target alone.
     pub body: usize,
     /// What each argument is bound to.
     pub bindings: Vec<Binding>,
-    /// How many groups a table has.
-    pub groups: usize,
-    /// What a group holds: the count of its rows first, then these.
-    pub accumulators: Vec<Accumulator>,
+    /// What comes out.
+    pub output: Output,
 }
 
-impl Kernel {
+/// What a kernel gives.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    /// Tables of groups.
+    Groups {
+        /// How many groups a table has.
+        groups: usize,
+        /// What a group holds: the count of its rows first, then these.
+        accumulators: Vec<Accumulator>,
+    },
+    /// Columns of 64-bit numbers, or bits of floats; each tells whether it has null flags, too.
+    Rows(Vec<bool>),
+}
+
+impl Output {
     /// Returns how many 64-bit numbers a group has.
     pub fn group_width(&self) -> usize {
-        let places = self.accumulators.iter().map(|accumulator| match *accumulator {
+        let places = self.accumulators().iter().map(|accumulator| match *accumulator {
             Accumulator::Count(count) => count,
             Accumulator::Sum { sum, count } | Accumulator::FloatSum { sum, count } => sum.max(count),
             Accumulator::WideSum { low, high, count } => low.max(high).max(count),
@@ -41,10 +53,26 @@ impl Kernel {
         places.max().unwrap_or(0).max(ROWS_COUNT) + 1
     }
 
+    /// Returns what a group holds; nothing for rows.
+    pub fn accumulators(&self) -> &[Accumulator] {
+        match self {
+            Output::Groups { accumulators, .. } => accumulators,
+            Output::Rows(_) => &[],
+        }
+    }
+
+    /// Returns how many groups a table has; none for rows.
+    pub fn groups(&self) -> usize {
+        match self {
+            Output::Groups { groups, .. } => *groups,
+            Output::Rows(_) => 0,
+        }
+    }
+
     /// Returns what the numbers of a group are before its first row.
     pub fn empty_group(&self) -> Vec<i64> {
         let mut group = vec![0; self.group_width()];
-        for accumulator in &self.accumulators {
+        for accumulator in self.accumulators() {
             if let Accumulator::Best { best, smallest, .. } = *accumulator {
                 group[best] = if smallest { i64::MAX } else { i64::MIN };
             }
@@ -76,9 +104,9 @@ pub(crate) fn generate(
     traits: Traits,
     target: Target,
 ) -> Result<Kernel> {
-    let FusedSink::Groups { keys, .. } = &fused.sink;
+    let one_group = matches!(&fused.sink, FusedSink::Groups { keys, .. } if keys.is_empty());
     let cheap = |step: &FusedStep| matches!(step, FusedStep::Between { .. } | FusedStep::Let { .. });
-    let simple = traits.chunked && keys.is_empty() && fused.lookups.is_empty() && fused.steps.iter().all(cheap);
+    let simple = traits.chunked && one_group && fused.lookups.is_empty() && fused.steps.iter().all(cheap);
     if simple && let (kernel, false) = attempt(fused, columns, payloads, traits, target, true)? {
         return Ok(kernel);
     }
@@ -106,34 +134,33 @@ fn attempt(
         predicated,
     };
     let rows = generator.text.argument(Binding::Rows, "const u32", "rows", "");
-    let FusedSink::Groups { keys, groups, aggregates } = &fused.sink;
-    let out =
-        generator.text.argument(Binding::Groups, "GLOBAL i64 *", "groups", "one table, or one for each work-item");
-    let (accumulators, width) = plan(fused, aggregates)?;
-    // One group is kept in registers and written at the end.
-    let registers = keys.is_empty();
-    generator.text.line(format!("GLOBAL i64 *const table = TABLE({out}, {}UL);", groups * width));
-    if registers {
-        generator.declare_registers(&accumulators);
-    }
-    generator.text.open(&format!("FOR_ROWS(row, {rows}) {{"));
-    generator.steps()?;
-    generator.add(keys, aggregates, &accumulators, width)?;
-    generator.text.close();
-    if registers {
-        generator.write_registers(&accumulators);
-    }
+    let (names, bodies, output) = match &fused.sink {
+        FusedSink::Groups { keys, groups, aggregates } => {
+            if !traits.chunked && !traits.int64_atomics {
+                return Err(Error::unsupported("the device has no atomic operations on 64 bits"));
+            }
+            let accumulators = generator.groups(&rows, keys, *groups, aggregates)?;
+            let body = generator.text.take_body();
+            (["pipeline"].as_slice(), vec![body], Output::Groups { groups: *groups, accumulators })
+        }
+        FusedSink::Rows { values } => {
+            // The second kernel has all arguments of the first, so it is written first.
+            let nullable = generator.rows(&rows, values)?;
+            let generate = generator.text.take_body();
+            generator.count(&rows)?;
+            let count = generator.text.take_body();
+            (["count", "generate"].as_slice(), vec![count, generate], Output::Rows(nullable))
+        }
+    };
     if generator.needs_fp64 && !traits.fp64 {
         return Err(Error::unsupported("the device has no double precision"));
     }
-    if !traits.chunked && !traits.int64_atomics {
-        return Err(Error::unsupported("the device has no atomic operations on 64 bits"));
-    }
-    let before = prelude(target, traits);
-    let body = before.len();
-    let name = "pipeline";
-    let (text, bindings) = generator.text.finish(&before, name);
-    Ok((Kernel { text, name, body, bindings, groups: *groups, accumulators }, generator.fallible))
+    let mut text = prelude(target, traits);
+    let body = text.len();
+    let kernels: Vec<String> =
+        names.iter().zip(&bodies).map(|(name, body)| generator.text.kernel(name, body)).collect();
+    text.push_str(&kernels.join("\n"));
+    Ok((Kernel { text, names, body, bindings: generator.text.bindings(), output }, generator.fallible))
 }
 
 fn prelude(target: Target, traits: Traits) -> String {
@@ -195,6 +222,76 @@ fn plan(fused: &Fused, aggregates: &[FusedAggregate]) -> Result<(Vec<Accumulator
 }
 
 impl Generator<'_> {
+    /// Writes the kernel that counts groups.
+    fn groups(
+        &mut self,
+        rows: &str,
+        keys: &[GroupKey],
+        groups: usize,
+        aggregates: &[FusedAggregate],
+    ) -> Result<Vec<Accumulator>> {
+        let remark = "one table, or one for each work-item";
+        let out = self.text.argument(Binding::Groups, "GLOBAL i64 *", "groups", remark);
+        let (accumulators, width) = plan(self.fused, aggregates)?;
+        // One group is kept in registers and written at the end.
+        let registers = keys.is_empty();
+        self.text.line(format!("GLOBAL i64 *const table = TABLE({out}, {}UL);", groups * width));
+        if registers {
+            self.declare_registers(&accumulators);
+        }
+        self.text.open(&format!("FOR_ROWS(row, {rows}) {{"));
+        self.steps()?;
+        self.add(keys, aggregates, &accumulators, width)?;
+        self.text.close();
+        if registers {
+            self.write_registers(&accumulators);
+        }
+        Ok(accumulators)
+    }
+
+    /// Writes the kernel that writes the rows that are left, each work-item from its own place on; tells which columns
+    /// have null flags.
+    fn rows(&mut self, rows: &str, values: &[Expr]) -> Result<Vec<bool>> {
+        let counts = self.counts();
+        self.text.line(format!("u32 place = {counts}[ITEMS + ITEM];"));
+        self.text.open(&format!("FOR_ROWS(row, {rows}) {{"));
+        self.steps()?;
+        let mut nullable = Vec::with_capacity(values.len());
+        for (column, value) in values.iter().enumerate() {
+            let term = self.expression(value)?;
+            let out = self.text.argument(Binding::Values(column), "GLOBAL i64 *", &format!("o{column}"), "");
+            let bits = if term.kind.repr() == Repr::Float { format!("AS_I64({})", term.value) } else { term.value };
+            self.text.line(format!("{out}[place] = {bits};"));
+            nullable.push(term.null.is_some());
+            if let Some(null) = term.null {
+                let out = self.text.argument(Binding::Nulls(column), "GLOBAL u8 *", &format!("o{column}n"), "");
+                self.text.line(format!("{out}[place] = (u8)({null});"));
+            }
+        }
+        self.text.line("place++;");
+        self.text.close();
+        Ok(nullable)
+    }
+
+    /// Writes the kernel that counts the rows that are left.
+    fn count(&mut self, rows: &str) -> Result<()> {
+        self.values.fill(None);
+        self.entries.fill(None);
+        let counts = self.counts();
+        self.text.line("u32 kept = 0;");
+        self.text.open(&format!("FOR_ROWS(row, {rows}) {{"));
+        self.steps()?;
+        self.text.line("kept++;");
+        self.text.close();
+        self.text.line(format!("{counts}[ITEM] = kept;"));
+        Ok(())
+    }
+
+    fn counts(&mut self) -> String {
+        let remark = "rows kept by each work-item, then where each begins to write";
+        self.text.argument(Binding::Counts, "GLOBAL u32 *", "counts", remark)
+    }
+
     /// Writes what drops rows and defines slots.
     fn steps(&mut self) -> Result<()> {
         let fused = self.fused;

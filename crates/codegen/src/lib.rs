@@ -15,7 +15,7 @@ mod text;
 use tandem_column::{Column, Data, Error, Result};
 use tandem_pipeline::fused::Fused;
 
-pub use kernel::Kernel;
+pub use kernel::{Kernel, Output};
 
 /// How the values of a column lie in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -128,6 +128,12 @@ pub enum Binding {
     Constant(i64),
     /// The tables of groups, 64-bit numbers.
     Groups,
+    /// How many rows each work-item keeps, 32 bits; behind them, where each begins to write.
+    Counts,
+    /// The values of an output column, 64 bits each.
+    Values(usize),
+    /// The null flags of an output column, a byte each.
+    Nulls(usize),
     /// One 32-bit number, set when a row has no value: the processor then finds the row and the message.
     Failed,
 }

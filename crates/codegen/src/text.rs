@@ -12,25 +12,27 @@ pub(crate) struct Text {
     body: String,
     depth: usize,
     temporaries: usize,
+    constants: usize,
 }
 
 impl Text {
     /// Returns the name of the argument with a binding, which becomes one when first asked for.
     pub(crate) fn argument(&mut self, binding: Binding, kind: &str, name: &str, remark: &str) -> String {
         // Equal constants stay apart: another query of the same shape may have other ones.
-        let known = self.arguments.iter().find(|(known, ..)| *known == binding);
-        if let (Some((.., name, _)), false) = (known, matches!(binding, Binding::Constant(_))) {
+        if let Binding::Constant(_) = binding {
+            let name = format!("k{}", self.constants);
+            self.constants += 1;
+            // A second kernel meets the same constants in the same order.
+            if !self.arguments.iter().any(|(.., known, _)| *known == name) {
+                self.arguments.push((binding, kind.to_string(), name.clone(), remark.to_string()));
+            }
+            return name;
+        }
+        if let Some((.., name, _)) = self.arguments.iter().find(|(known, ..)| *known == binding) {
             return name.clone();
         }
-        let name = match binding {
-            Binding::Constant(_) => {
-                let constants = self.arguments.iter().filter(|(known, ..)| matches!(known, Binding::Constant(_)));
-                format!("k{}", constants.count())
-            }
-            _ => name.to_string(),
-        };
-        self.arguments.push((binding, kind.to_string(), name.clone(), remark.to_string()));
-        name
+        self.arguments.push((binding, kind.to_string(), name.to_string(), remark.to_string()));
+        name.to_string()
     }
 
     /// Adds a line.
@@ -70,10 +72,15 @@ impl Text {
         name
     }
 
-    /// Returns the whole text, with the given lines before the kernel, and the bindings of its arguments.
-    pub(crate) fn finish(self, before: &str, name: &str) -> (String, Vec<Binding>) {
-        let mut text = String::from(before);
-        let _ = writeln!(text, "KERNEL void {name}(");
+    /// Takes the statements so far: the body of one kernel. What follows is that of another with the same arguments.
+    pub(crate) fn take_body(&mut self) -> String {
+        (self.temporaries, self.constants) = (0, 0);
+        std::mem::take(&mut self.body)
+    }
+
+    /// Writes a kernel with all arguments known by now.
+    pub(crate) fn kernel(&self, name: &str, body: &str) -> String {
+        let mut text = format!("KERNEL void {name}(\n");
         let last = self.arguments.len().saturating_sub(1);
         for (at, (_, kind, name, remark)) in self.arguments.iter().enumerate() {
             let comma = if at == last { ")" } else { "," };
@@ -82,8 +89,13 @@ impl Text {
             let _ = writeln!(text, "    {kind}{space}{name}{comma}{remark}");
         }
         text.push_str("{\n");
-        text.push_str(&self.body);
+        text.push_str(body);
         text.push_str("}\n");
-        (text, self.arguments.into_iter().map(|(binding, ..)| binding).collect())
+        text
+    }
+
+    /// Returns what each argument is bound to.
+    pub(crate) fn bindings(&self) -> Vec<Binding> {
+        self.arguments.iter().map(|(binding, ..)| binding.clone()).collect()
     }
 }

@@ -123,6 +123,9 @@ fn kernels_read_as_the_plan() {
     golden("one-group", &kernel(&one_group(Overflow::Wrap), &simple, &[], PROCESSOR, Target::OpenCl));
     golden("one-group-checked", &kernel(&one_group(Overflow::Error), &simple, &[], PROCESSOR, Target::OpenCl));
     golden("groups", &kernel(&groups(), &wide(), &payloads(), GPU, Target::OpenCl));
+    let mut rows = groups();
+    rows.sink = FusedSink::Rows { values: vec![Expr::Slot(3), Expr::Slot(2), product(2, 2, Overflow::Null)] };
+    golden("rows", &kernel(&rows, &wide(), &payloads(), PROCESSOR, Target::OpenCl));
     // One body for all targets.
     let cuda = kernel(&groups(), &wide(), &payloads(), GPU, Target::Cuda);
     assert_eq!(cuda, kernel(&groups(), &wide(), &payloads(), GPU, Target::OpenCl));
@@ -158,7 +161,7 @@ fn what_a_device_lacks_is_a_reason() {
     floats.slots[2].kind = Type::Float64;
     floats.slots[4].kind = Type::Float64;
     floats.steps = Vec::new();
-    let FusedSink::Groups { aggregates, .. } = &mut floats.sink;
+    let FusedSink::Groups { aggregates, .. } = &mut floats.sink else { panic!("groups") };
     *aggregates = vec![sum(3, false)];
     let float = Ok(Layout { form: Form::Float64, nullable: false });
     let columns = [code(2), code(1), code(4), float];

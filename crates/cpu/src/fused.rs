@@ -3,17 +3,28 @@
 //! A device is one more worker of a job: it takes some of its rows, and its table of groups is merged with those of the
 //! other workers.
 
-use tandem_column::{Column, Result, Table};
-use tandem_pipeline::fused::{Accumulator, Fused, FusedStep, Lookup, Origin as FusedOrigin};
+use std::{
+    rc::Rc,
+    sync::{Arc, atomic::Ordering},
+};
+
+use tandem_column::{Column, Data, Dictionary, Repr, Result, Table};
+use tandem_pipeline::{
+    Expr, SlotId,
+    fused::{Accumulator, Fused, FusedSink, FusedStep, Lookup, Origin as FusedOrigin},
+};
 
 use crate::{
-    Error, Job,
+    Error, Job, Values, Vector,
     build::Lookup as BuildLookup,
     filter::Filter,
     frame::Origin,
     job::{Operation, SinkPlan, SinkState, Worker},
     set::Set,
 };
+
+/// The numbers of one column, and its null flags if it has some.
+pub type Numbers = (Vec<i64>, Option<Vec<u8>>);
 
 impl Job {
     /// Describes the job for a kernel.
@@ -66,15 +77,83 @@ impl Job {
         });
         let sink = match &self.sink {
             SinkPlan::Aggregate(plan) => plan.fused()?,
-            SinkPlan::Build { .. } => {
-                return Err(Error::unsupported("building a join's table is not on the device yet"));
-            }
-            SinkPlan::Sort { .. } => return Err(Error::unsupported("sorting is not on the device yet")),
-            SinkPlan::Materialize { .. } => {
-                return Err(Error::unsupported("returning rows is not on the device yet"));
-            }
+            _ => FusedSink::Rows { values: self.collected() },
         };
         Ok(Fused { slots: self.layout.slots.clone(), origins: origins.collect(), lookups, steps, sink })
+    }
+
+    /// Returns what a sink other than an aggregation collects of each row.
+    fn collected(&self) -> Vec<Expr> {
+        let slots = |slots: &[SlotId]| slots.iter().copied().map(Expr::Slot).collect::<Vec<_>>();
+        match &self.sink {
+            SinkPlan::Build { keys, payload, .. } => keys.iter().cloned().chain(slots(payload)).collect(),
+            SinkPlan::Sort { keys, output, .. } => {
+                keys.iter().map(|key| Expr::Slot(key.slot)).chain(slots(output)).collect()
+            }
+            SinkPlan::Materialize { output, .. } => slots(output),
+            SinkPlan::Aggregate(_) => Vec::new(),
+        }
+    }
+
+    /// Says what is left to the processor when a device has computed the rows; `None` if nothing is.
+    pub fn rest(&self) -> Option<&'static str> {
+        match &self.sink {
+            SinkPlan::Build { .. } => Some("the table of the join is laid out by the processor"),
+            SinkPlan::Sort { .. } => Some("the rows are sorted by the processor"),
+            SinkPlan::Aggregate(_) | SinkPlan::Materialize { .. } => None,
+        }
+    }
+
+    /// Tells whether a limit has all the rows it wants.
+    pub fn has_enough(&self) -> bool {
+        self.enough.is_some_and(|enough| self.emitted.load(Ordering::Relaxed) >= enough)
+    }
+
+    /// Adds rows that a kernel computed of a part to a worker's: 64-bit numbers (codes, for text; bits, for floats), and
+    /// bytes that are 1 where a value is null.
+    pub fn collect(&self, worker: &mut Worker, part: usize, rows: usize, columns: Vec<Numbers>) -> Result<()> {
+        let exprs = self.collected();
+        let (SinkState::Collect(collector), true) = (&mut worker.sink, exprs.len() == columns.len()) else {
+            return Err(Error::internal("an aggregation takes no rows"));
+        };
+        let mut vectors = Vec::with_capacity(columns.len());
+        for (expr, (numbers, nulls)) in exprs.iter().zip(columns) {
+            let kind = expr.kind(&self.layout.slots);
+            let values = match kind.repr() {
+                Repr::Boolean => Values::Boolean(numbers.iter().map(|number| *number as u8).collect()),
+                Repr::Int => Values::Int(numbers),
+                Repr::Float => Values::Float(numbers.iter().map(|number| f64::from_bits(*number as u64)).collect()),
+                _ => {
+                    let dictionary =
+                        self.dictionary(expr, part).ok_or_else(|| Error::internal("codes without words"))?;
+                    // Nulls have any code.
+                    let last = dictionary.len().saturating_sub(1) as i64;
+                    let codes = numbers.iter().map(|number| (*number).clamp(0, last) as u32).collect();
+                    Values::Code { codes, dictionary }
+                }
+            };
+            let valid: Option<Vec<u8>> = nulls.map(|nulls| nulls.iter().map(|null| 1 - null).collect());
+            vectors.push(Rc::new(Vector { values, valid: valid.filter(|valid| valid.contains(&0)) }));
+        }
+        collector.push(part, rows, &vectors)?;
+        self.emitted.fetch_add(rows, Ordering::Relaxed);
+        worker.rows_out += rows as u64;
+        let counter = worker.counters.last_mut().expect("the sink has a counter");
+        counter.rows_in += rows as u64;
+        Ok(())
+    }
+
+    fn dictionary(&self, expr: &Expr, part: usize) -> Option<Arc<Dictionary>> {
+        let Expr::Slot(slot) = expr else { return None };
+        let column = match &self.layout.origins[*slot] {
+            Origin::Source(column) => &*self.table.parts[part].columns[*column],
+            Origin::Payload { step, payload } => &self.layout.builds[*step].as_ref()?.payload[*payload],
+            Origin::Computed => return None,
+        };
+        match &column.data {
+            Data::Dictionary { dictionary, .. } => Some(dictionary.clone()),
+            _ => None,
+        }
     }
 
     fn column(&self, slot: usize) -> Result<usize> {

@@ -145,7 +145,7 @@ pub(crate) enum SinkState {
 pub struct Worker {
     pub(crate) sink: SinkState,
     selection: SelectionState,
-    counters: Vec<Counter>,
+    pub(crate) counters: Vec<Counter>,
     pub(crate) rows_out: u64,
 }
 

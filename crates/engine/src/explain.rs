@@ -23,7 +23,7 @@ pub fn render(captured: &Captured, metrics: Option<&QueryMetrics>, device: Optio
         if let Some(measured) = measured {
             remarks.push(totals(measured));
             remarks.extend(measured.device.as_ref().map(device_totals));
-            remarks.extend(measured.reason.iter().map(|reason| format!("not on the device: {reason}")));
+            remarks.extend(measured.reason.iter().map(|reason| format!("on the processor: {reason}")));
             remarks.extend(measured.notes.iter().cloned());
         }
         line(&mut text, 0, &format!("pipeline {index} ({})", remarks.join(", ")));

@@ -50,7 +50,8 @@ impl Report {
     pub fn placement(&self) -> Where {
         let state = self.state.lock();
         let mut pipelines = state.metrics.iter().flat_map(|metrics| &metrics.pipelines).peekable();
-        let on_device = pipelines.peek().is_some() && pipelines.all(|pipeline| pipeline.device.is_some());
+        let on_device = pipelines.peek().is_some()
+            && pipelines.all(|pipeline| pipeline.device.is_some() && pipeline.reason.is_none());
         match (state.captured, state.reasons.is_empty()) {
             (0, _) => Where::Host,
             (_, true) if on_device => Where::Gpu,
@@ -60,12 +61,16 @@ impl Report {
         }
     }
 
-    /// Returns why pipelines ran on the processor although a device was asked for, by their number.
+    /// Returns why pipelines, or parts of them, ran on the processor although a device was asked for, by their number.
     pub fn device_reasons(&self) -> Vec<String> {
         let state = self.state.lock();
         let pipelines = state.metrics.iter().flat_map(|metrics| metrics.pipelines.iter().enumerate());
-        let reasons = pipelines.filter_map(|(id, pipeline)| pipeline.reason.as_ref().map(|reason| (id, reason)));
-        reasons.map(|(id, reason)| format!("pipeline {id} ran on the processor: {reason}")).collect()
+        let reasons = pipelines.filter_map(|(id, pipeline)| {
+            let reason = pipeline.reason.as_ref()?;
+            let how = if pipeline.device.is_some() { "ran in part" } else { "ran" };
+            Some(format!("pipeline {id} {how} on the processor: {reason}"))
+        });
+        reasons.collect()
     }
 
     /// Returns why parts of the statement run on the host engine; empty if none do.

@@ -87,6 +87,11 @@ pub enum FusedSink {
         /// What is computed for each.
         aggregates: Vec<FusedAggregate>,
     },
+    /// The rows that are left, with these values each.
+    Rows {
+        /// One column for each.
+        values: Vec<Expr>,
+    },
 }
 
 /// One key of an array of groups: its place is value − `min`, the last place is null where `nullable`.

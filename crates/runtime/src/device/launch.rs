@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use tandem_codegen::{Binding, Kernel, Layout};
-use tandem_column::{AlignedVec, Buffer, Column, Data, Error, Part, Result};
+use tandem_codegen::{Binding, Kernel, Layout, Output};
+use tandem_column::{Buffer, Column, Data, Error, Part, Result};
 use tandem_cpu::{Job, Worker, code_bounds};
 use tandem_device::{Argument, Event, Kernel as DeviceKernel, Memory, Queue, Shape};
 use tandem_pipeline::fused::{Fused, FusedStep};
@@ -26,8 +26,31 @@ const TABLE_BYTES: usize = 256 << 20;
 struct Shared {
     sets: Vec<(Memory, i64)>,
     payloads: Vec<Vec<Option<(Held, i64)>>>,
-    table: Memory,
     failed: Memory,
+}
+
+/// Where a launch writes.
+#[derive(Default)]
+struct Outputs {
+    groups: Option<Memory>,
+    counts: Option<Memory>,
+    values: Vec<Memory>,
+    nulls: Vec<Option<Memory>>,
+}
+
+/// One job on its way over one device.
+struct Run<'r> {
+    accelerator: &'r Accelerator,
+    job: &'r Job,
+    cancel: &'r Cancel,
+    fused: Fused,
+    parts: Vec<usize>,
+    /// The kernels of each layout that parts have.
+    kernels: HashMap<Vec<Option<Layout>>, (Kernel, Vec<DeviceKernel>)>,
+    shared: Shared,
+    queue: Box<dyn Queue>,
+    events: Vec<Event>,
+    metrics: DeviceMetrics,
 }
 
 pub(super) fn run(accelerator: &Accelerator, job: &Job, cancel: &Cancel) -> Result<(Worker, DeviceMetrics)> {
@@ -36,163 +59,202 @@ pub(super) fn run(accelerator: &Accelerator, job: &Job, cancel: &Cancel) -> Resu
     let parts = job.parts();
     let mut worker = job.worker();
     let Some(&first) = parts.first() else { return Ok((worker, metrics)) };
-    // Parts of one layout share a kernel; the groups are the same for all.
-    let mut kernels: HashMap<Vec<Option<Layout>>, (Kernel, DeviceKernel)> = HashMap::new();
+    // Parts of one layout share their kernels; what comes out is the same for all.
+    let mut kernels = HashMap::new();
     let mut fresh = Vec::new();
-    let layout_of = |part: usize| -> Vec<Option<Layout>> {
-        job.table().parts[part].columns.iter().map(|column| Layout::of(column).ok()).collect()
-    };
     for &part in &parts {
-        let layout = layout_of(part);
+        let layout = layout_of(job, part);
         if !kernels.contains_key(&layout) {
             let kernel = accelerator.generate(job, part)?;
             let (program, compiled) = accelerator.program(&kernel, &mut metrics)?;
             if compiled {
                 fresh.push((kernel.text.clone(), program.clone()));
             }
-            let entry = program.kernel(kernel.name)?;
-            kernels.insert(layout, (kernel, entry));
+            let entries = kernel.names.iter().map(|name| program.kernel(name)).collect::<Result<Vec<_>>>()?;
+            kernels.insert(layout, (kernel, entries));
         }
     }
-    let (kernel, _) = &kernels[&layout_of(first)];
-    let (shape, tables) = shape(accelerator, kernel)?;
-    metrics.texts = kernels.values().map(|(kernel, _)| describe(kernel, shape, tables)).collect();
+    let kernel = kernels[&layout_of(job, first)].0.clone();
     let mut queue = accelerator.device.queue()?;
-    let mut shared = prepare(accelerator, job, &fused, kernel, tables, queue.as_mut(), &mut metrics)?;
-    let mut events = Vec::with_capacity(parts.len());
-    for &part in &parts {
-        cancel.check()?;
-        let (kernel, compiled) = &kernels[&layout_of(part)];
-        let launched =
-            launch(accelerator, job, &fused, part, kernel, compiled, &mut shared, shape, queue.as_mut(), &mut metrics)?;
-        events.extend(launched);
-    }
-    let width = kernel.group_width();
-    let mut numbers = AlignedVec::<i64>::zeroed(tables * kernel.groups * width);
-    let bytes = numbers.len() * 8;
-    let mut raw = vec![0u8; bytes];
-    queue.read(&shared.table, 0, &mut raw, &[])?;
-    for (number, bytes) in numbers.as_mut_slice().iter_mut().zip(raw.as_chunks::<8>().0) {
-        *number = i64::from_le_bytes(*bytes);
+    let shared = prepare(accelerator, job, &fused, &kernel, queue.as_mut(), &mut metrics)?;
+    let events = Vec::new();
+    let mut run = Run { accelerator, job, cancel, fused, parts, kernels, shared, queue, events, metrics };
+    match &kernel.output {
+        Output::Groups { .. } => run.groups(&kernel.output, &mut worker)?,
+        Output::Rows(nullable) => run.rows(nullable, &mut worker)?,
     }
     let mut failed = [0u8; 4];
-    queue.read(&shared.failed, 0, &mut failed, &[])?;
-    metrics.bytes_back += bytes as u64 + 4;
-    metrics.kernels = kernel_time(&events);
+    run.queue.read(&run.shared.failed, 0, &mut failed, &[])?;
+    if failed != [0; 4] {
+        return Err(Error::unsupported("a row has no value: the processor finds which"));
+    }
+    run.metrics.kernels = kernel_time(&run.events);
     // Drivers finish compiling at the first launch: only now the binary is all there is to load.
     for (text, program) in fresh {
         accelerator.cache.save(&text, accelerator.device.as_ref(), &program);
     }
-    if failed != [0; 4] {
-        return Err(Error::unsupported("a row has no value: the processor finds which"));
+    Ok((worker, run.metrics))
+}
+
+/// Returns the layout of each column of a part, where a kernel can read it.
+fn layout_of(job: &Job, part: usize) -> Vec<Option<Layout>> {
+    job.table().parts[part].columns.iter().map(|column| Layout::of(column).ok()).collect()
+}
+
+impl Run<'_> {
+    /// Counts groups over all parts and adds them to the worker's.
+    fn groups(&mut self, output: &Output, worker: &mut Worker) -> Result<()> {
+        let (width, groups) = (output.group_width(), output.groups());
+        let (shape, tables) = self.group_shape(groups * width * 8)?;
+        self.describe(shape, &format!("{tables} tables of {groups} groups, {width} numbers each"));
+        let empty = output.empty_group();
+        let numbers: Buffer<i64> = empty.iter().copied().cycle().take(tables * groups * width).collect();
+        let table = self.allocate(numbers.len() * 8)?;
+        self.metrics.bytes_to += numbers.len() as u64 * 8;
+        self.queue.write(&table, 0, numbers.bytes(), &[])?;
+        let outputs = Outputs { groups: Some(table.clone()), ..Outputs::default() };
+        for part in self.parts.clone() {
+            self.cancel.check()?;
+            self.launch(part, 0, shape, &outputs)?;
+        }
+        let numbers = self.read_numbers(&table, tables * groups * width)?;
+        numbers
+            .chunks_exact(groups * width)
+            .try_for_each(|table| self.job.absorb(worker, table, width, output.accumulators()))
     }
-    for table in numbers.chunks_exact(kernel.groups * width) {
-        job.absorb(&mut worker, table, width, &kernel.accumulators)?;
+
+    /// Computes the rows that are left of each part, by counting, adding up and writing, and adds them to the worker's.
+    fn rows(&mut self, nullable: &[bool], worker: &mut Worker) -> Result<()> {
+        let shape = self.shape();
+        let items = shape.groups * shape.items;
+        self.describe(shape, "rows counted, then written");
+        let counts = self.allocate(items * 8)?;
+        for part in self.parts.clone() {
+            self.cancel.check()?;
+            if self.job.has_enough() {
+                return Ok(());
+            }
+            let mut outputs = Outputs { counts: Some(counts.clone()), ..Outputs::default() };
+            if !self.launch(part, 0, shape, &outputs)? {
+                continue;
+            }
+            let mut bytes = vec![0u8; items * 4];
+            self.queue.read(&counts, 0, &mut bytes, &[])?;
+            let kept = bytes.as_chunks::<4>().0.iter().map(|count| u32::from_le_bytes(*count));
+            let mut total = 0;
+            let places: Buffer<u32> = kept
+                .map(|count| {
+                    total += count;
+                    total - count
+                })
+                .collect();
+            self.metrics.bytes_back += bytes.len() as u64;
+            let rows = total as usize;
+            if rows == 0 {
+                continue;
+            }
+            self.metrics.bytes_to += bytes.len() as u64;
+            self.queue.write(&counts, items * 4, places.bytes(), &[])?;
+            for &nullable in nullable {
+                outputs.values.push(self.allocate(rows * 8)?);
+                outputs.nulls.push(if nullable { Some(self.allocate(rows)?) } else { None });
+            }
+            self.launch(part, 1, shape, &outputs)?;
+            let mut columns = Vec::with_capacity(nullable.len());
+            for (values, nulls) in outputs.values.iter().zip(&outputs.nulls) {
+                let numbers = self.read_numbers(values, rows)?;
+                let nulls = match nulls {
+                    Some(memory) => {
+                        let mut flags = vec![0u8; rows];
+                        self.queue.read(memory, 0, &mut flags, &[])?;
+                        self.metrics.bytes_back += rows as u64;
+                        Some(flags)
+                    }
+                    None => None,
+                };
+                columns.push((numbers, nulls));
+            }
+            self.job.collect(worker, part, rows, columns)?;
+        }
+        Ok(())
     }
-    Ok((worker, metrics))
-}
 
-/// Prints a kernel and how it is launched.
-fn describe(kernel: &Kernel, shape: Shape, tables: usize) -> String {
-    let (groups, width) = (kernel.groups, kernel.group_width());
-    format!(
-        "// {} groups of {} work-items for each part; {tables} tables of {groups} groups, {width} numbers each\n{}",
-        shape.groups,
-        shape.items,
-        &kernel.text[kernel.body..]
-    )
-}
-
-fn kernel_time(events: &[Event]) -> Duration {
-    let times = events.iter().filter_map(Event::times);
-    Duration::from_nanos(times.map(|times| times.ended.saturating_sub(times.started)).sum())
-}
-
-/// Chooses how many work-items run, and how many tables of groups they need.
-fn shape(accelerator: &Accelerator, kernel: &Kernel) -> Result<(Shape, usize)> {
-    let (info, traits) = (accelerator.device.info(), accelerator.traits);
-    let bytes = kernel.groups * kernel.group_width() * 8;
-    let (shape, tables) = if traits.chunked {
-        let fit = (TABLE_BYTES / bytes.max(1)).min(info.units * ITEMS_PER_UNIT);
-        (Shape { groups: fit, items: 1 }, fit)
-    } else {
-        (Shape { groups: info.units * GROUPS_PER_UNIT, items: info.group_items.min(256) }, 1)
-    };
-    if shape.groups == 0 || bytes > TABLE_BYTES {
-        return Err(Error::unsupported(format!("the groups take more than {TABLE_BYTES} bytes on the device")));
+    fn allocate(&self, bytes: usize) -> Result<Memory> {
+        self.accelerator.device.allocate(bytes)
     }
-    Ok((shape, tables))
+
+    fn read_numbers(&mut self, memory: &Memory, count: usize) -> Result<Vec<i64>> {
+        let mut bytes = vec![0u8; count * 8];
+        self.queue.read(memory, 0, &mut bytes, &[])?;
+        self.metrics.bytes_back += bytes.len() as u64;
+        Ok(bytes.as_chunks::<8>().0.iter().map(|number| i64::from_le_bytes(*number)).collect())
+    }
+
+    /// Chooses how many work-items run.
+    fn shape(&self) -> Shape {
+        let info = self.accelerator.device.info();
+        match self.accelerator.traits.chunked {
+            true => Shape { groups: info.units * ITEMS_PER_UNIT, items: 1 },
+            false => Shape { groups: info.units * GROUPS_PER_UNIT, items: info.group_items.min(256) },
+        }
+    }
+
+    /// Chooses how many work-items run, and how many tables of so many bytes they need.
+    fn group_shape(&self, bytes: usize) -> Result<(Shape, usize)> {
+        let mut shape = self.shape();
+        if bytes > TABLE_BYTES {
+            return Err(Error::unsupported(format!("the groups take more than {TABLE_BYTES} bytes on the device")));
+        }
+        if !self.accelerator.traits.chunked {
+            return Ok((shape, 1));
+        }
+        shape.groups = shape.groups.min(TABLE_BYTES / bytes.max(1));
+        Ok((shape, shape.groups))
+    }
+
+    /// Notes the text of each kernel and how it is launched.
+    fn describe(&mut self, shape: Shape, what: &str) {
+        let Shape { groups, items } = shape;
+        let texts = self.kernels.values().map(|(kernel, _)| {
+            format!("// {groups} groups of {items} work-items for each part; {what}\n{}", &kernel.text[kernel.body..])
+        });
+        self.metrics.texts = texts.collect();
+    }
+
+    /// Launches a kernel over one part; false if statistics show that it has no row to keep.
+    fn launch(&mut self, part: usize, which: usize, shape: Shape, outputs: &Outputs) -> Result<bool> {
+        let (kernel, entries) = &self.kernels[&layout_of(self.job, part)];
+        let part: &Part = &self.job.table().parts[part];
+        let mut held: HashMap<usize, Held> = HashMap::new();
+        for binding in &kernel.bindings {
+            if let Binding::Column(column) = binding {
+                let (device, queue) = (self.accelerator.device.as_ref(), self.queue.as_mut());
+                let place = self.accelerator.columns.hold(&part.columns[*column], device, queue, &mut self.metrics)?;
+                held.insert(*column, place);
+            }
+        }
+        let Some(arguments) = arguments(kernel, &self.fused, part, &held, &self.shared, outputs)? else {
+            return Ok(false);
+        };
+        self.metrics.launches += 1;
+        self.events.push(self.queue.launch(&entries[which], &arguments, shape, &[])?);
+        Ok(true)
+    }
 }
 
-/// Puts what all parts share on the device.
-fn prepare(
-    accelerator: &Accelerator,
-    job: &Job,
-    fused: &Fused,
+/// Binds a kernel's arguments for one part; `None` if no code of it can be within some range.
+fn arguments<'a>(
     kernel: &Kernel,
-    tables: usize,
-    queue: &mut dyn Queue,
-    metrics: &mut DeviceMetrics,
-) -> Result<Shared> {
-    let device = accelerator.device.as_ref();
-    let mut sets = Vec::new();
-    for step in &fused.steps {
-        if let FusedStep::Member { column, set } = step {
-            let range = job.table().statistics[*column].range;
-            let (low, high) = range.ok_or_else(|| Error::unsupported("the range of a joined column is not known"))?;
-            let words: Buffer<u32> = job.set_bits(*set, low, high).into();
-            sets.push((place_bytes(words.bytes(), device, queue, metrics)?, low));
-        }
-    }
-    let mut payloads = Vec::with_capacity(fused.lookups.len());
-    for lookup in 0..fused.lookups.len() {
-        let count = job.lookup(lookup).map_or(0, |(columns, ..)| columns);
-        let mut held = Vec::with_capacity(count);
-        for payload in 0..count {
-            let used = kernel.bindings.contains(&Binding::Payload { lookup, payload });
-            held.push(match job.payload(lookup, payload).filter(|_| used) {
-                Some(column) => Some((place(column, device, queue, metrics)?, base(column))),
-                None => None,
-            });
-        }
-        payloads.push(held);
-    }
-    let empty = kernel.empty_group();
-    let numbers: Buffer<i64> = empty.iter().copied().cycle().take(tables * kernel.groups * empty.len()).collect();
-    let numbers = numbers.bytes();
-    let table = device.allocate(numbers.len())?;
-    metrics.bytes_to += numbers.len() as u64;
-    queue.write(&table, 0, numbers, &[])?;
-    let failed = device.allocate(4)?;
-    queue.fill(&failed, 0, 4, 0, &[])?;
-    Ok(Shared { sets, payloads, table, failed })
-}
-
-/// Launches the kernel over one part; `None` if statistics show that it has no row to keep.
-#[allow(clippy::too_many_arguments)]
-fn launch(
-    accelerator: &Accelerator,
-    job: &Job,
     fused: &Fused,
-    number: usize,
-    kernel: &Kernel,
-    compiled: &DeviceKernel,
-    shared: &mut Shared,
-    shape: Shape,
-    queue: &mut dyn Queue,
-    metrics: &mut DeviceMetrics,
-) -> Result<Option<Event>> {
-    let part: &Part = &job.table().parts[number];
-    let mut held: HashMap<usize, Held> = HashMap::new();
-    for binding in &kernel.bindings {
-        if let Binding::Column(column) = binding {
-            let column = *column;
-            let place = accelerator.columns.hold(&part.columns[column], accelerator.device.as_ref(), queue, metrics)?;
-            held.insert(column, place);
-        }
-    }
+    part: &Part,
+    held: &'a HashMap<usize, Held>,
+    shared: &'a Shared,
+    outputs: &'a Outputs,
+) -> Result<Option<Vec<Argument<'a>>>> {
     let of = |column: usize| base(&part.columns[column]);
     let missing = || Error::internal("a kernel's argument has no value");
+    // What a kernel of several does not write is not there yet.
+    let written = |memory: Option<&'a Memory>| memory.map_or(Argument::Null, Argument::Memory);
     let mut arguments = Vec::with_capacity(kernel.bindings.len());
     for binding in &kernel.bindings {
         arguments.push(match binding {
@@ -225,12 +287,56 @@ fn launch(
                 Argument::I64(shared.payloads[*lookup][*payload].as_ref().ok_or_else(missing)?.1)
             }
             Binding::Constant(value) => Argument::I64(*value),
-            Binding::Groups => Argument::Memory(&shared.table),
+            Binding::Groups => written(outputs.groups.as_ref()),
+            Binding::Counts => written(outputs.counts.as_ref()),
+            Binding::Values(column) => written(outputs.values.get(*column)),
+            Binding::Nulls(column) => written(outputs.nulls.get(*column).and_then(Option::as_ref)),
             Binding::Failed => Argument::Memory(&shared.failed),
         });
     }
-    metrics.launches += 1;
-    queue.launch(compiled, &arguments, shape, &[]).map(Some)
+    Ok(Some(arguments))
+}
+
+fn kernel_time(events: &[Event]) -> Duration {
+    let times = events.iter().filter_map(Event::times);
+    Duration::from_nanos(times.map(|times| times.ended.saturating_sub(times.started)).sum())
+}
+
+/// Puts what all parts share on the device.
+fn prepare(
+    accelerator: &Accelerator,
+    job: &Job,
+    fused: &Fused,
+    kernel: &Kernel,
+    queue: &mut dyn Queue,
+    metrics: &mut DeviceMetrics,
+) -> Result<Shared> {
+    let device = accelerator.device.as_ref();
+    let mut sets = Vec::new();
+    for step in &fused.steps {
+        if let FusedStep::Member { column, set } = step {
+            let range = job.table().statistics[*column].range;
+            let (low, high) = range.ok_or_else(|| Error::unsupported("the range of a joined column is not known"))?;
+            let words: Buffer<u32> = job.set_bits(*set, low, high).into();
+            sets.push((place_bytes(words.bytes(), device, queue, metrics)?, low));
+        }
+    }
+    let mut payloads = Vec::with_capacity(fused.lookups.len());
+    for lookup in 0..fused.lookups.len() {
+        let count = job.lookup(lookup).map_or(0, |(columns, ..)| columns);
+        let mut held = Vec::with_capacity(count);
+        for payload in 0..count {
+            let used = kernel.bindings.contains(&Binding::Payload { lookup, payload });
+            held.push(match job.payload(lookup, payload).filter(|_| used) {
+                Some(column) => Some((place(column, device, queue, metrics)?, base(column))),
+                None => None,
+            });
+        }
+        payloads.push(held);
+    }
+    let failed = device.allocate(4)?;
+    queue.fill(&failed, 0, 4, 0, &[])?;
+    Ok(Shared { sets, payloads, failed })
 }
 
 /// Returns what code 0 of a column stands for.
