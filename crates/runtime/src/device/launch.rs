@@ -81,7 +81,7 @@ pub(super) fn run(accelerator: &Accelerator, job: &Job, cancel: &Cancel) -> Resu
     let mut run = Run { accelerator, job, cancel, fused, parts, kernels, shared, queue, events, metrics };
     match &kernel.output {
         Output::Groups { .. } => run.groups(&kernel.output, &mut worker)?,
-        Output::Rows(nullable) => run.rows(nullable, &mut worker)?,
+        Output::Rows(_) => run.rows(&mut worker)?,
     }
     let mut failed = [0u8; 4];
     run.queue.read(&run.shared.failed, 0, &mut failed, &[])?;
@@ -124,7 +124,7 @@ impl Run<'_> {
     }
 
     /// Computes the rows that are left of each part, by counting, adding up and writing, and adds them to the worker's.
-    fn rows(&mut self, nullable: &[bool], worker: &mut Worker) -> Result<()> {
+    fn rows(&mut self, worker: &mut Worker) -> Result<()> {
         let shape = self.shape();
         let items = shape.groups * shape.items;
         self.describe(shape, "rows counted, then written");
@@ -155,7 +155,11 @@ impl Run<'_> {
             }
             self.metrics.bytes_to += bytes.len() as u64;
             self.queue.write(&counts, items * 4, places.bytes(), &[])?;
-            for &nullable in nullable {
+            // A part without nulls has no flags, whatever others have.
+            let Output::Rows(nullable) = self.kernels[&layout_of(self.job, part)].0.output.clone() else {
+                return Err(Error::internal("all parts of a job give rows"));
+            };
+            for &nullable in &nullable {
                 outputs.values.push(self.allocate(rows * 8)?);
                 outputs.nulls.push(if nullable { Some(self.allocate(rows)?) } else { None });
             }

@@ -1,0 +1,83 @@
+KERNEL void count(
+    const u32 rows,
+    GLOBAL u32 *counts,  // rows kept by each work-item, then where each begins to write
+    GLOBAL const u16 *c0,  // lo_suppkey
+    GLOBAL const u32 *set0,
+    const u32 shift0,
+    GLOBAL const u32 *c1,  // lo_partkey
+    GLOBAL const u32 *set1,
+    const u32 shift1,
+    GLOBAL const u32 *c2,  // lo_revenue
+    const i64 b2,
+    GLOBAL const u64 *v2,
+    const i64 k0,
+    const i64 e0,
+    GLOBAL const u16 *p0_0,  // p_brand1
+    const i64 p0_0b,
+    GLOBAL i64 *o0,
+    GLOBAL i64 *o1,
+    GLOBAL u8 *o1n,
+    GLOBAL i64 *o2,
+    GLOBAL u8 *o2n)
+{
+    u32 kept = 0;
+    FOR_ROWS(row, rows) {
+        const u32 t0 = (u32)c0[row] + shift0;
+        if (!(IN_SET(set0, t0))) continue;
+        const u32 t1 = (u32)c1[row] + shift1;
+        if (!(IN_SET(set1, t1))) continue;
+        const int t2 = !VALID(v2, row);
+        const i64 t3 = b2 + (i64)c2[row];
+        const int t4 = (t3 > k0);
+        if (!(t4 & !t2)) continue;
+        kept++;
+    }
+    counts[ITEM] = kept;
+}
+
+KERNEL void generate(
+    const u32 rows,
+    GLOBAL u32 *counts,  // rows kept by each work-item, then where each begins to write
+    GLOBAL const u16 *c0,  // lo_suppkey
+    GLOBAL const u32 *set0,
+    const u32 shift0,
+    GLOBAL const u32 *c1,  // lo_partkey
+    GLOBAL const u32 *set1,
+    const u32 shift1,
+    GLOBAL const u32 *c2,  // lo_revenue
+    const i64 b2,
+    GLOBAL const u64 *v2,
+    const i64 k0,
+    const i64 e0,
+    GLOBAL const u16 *p0_0,  // p_brand1
+    const i64 p0_0b,
+    GLOBAL i64 *o0,
+    GLOBAL i64 *o1,
+    GLOBAL u8 *o1n,
+    GLOBAL i64 *o2,
+    GLOBAL u8 *o2n)
+{
+    u32 place = counts[ITEMS + ITEM];
+    FOR_ROWS(row, rows) {
+        const u32 t0 = (u32)c0[row] + shift0;
+        if (!(IN_SET(set0, t0))) continue;
+        const u32 t1 = (u32)c1[row] + shift1;
+        if (!(IN_SET(set1, t1))) continue;
+        const int t2 = !VALID(v2, row);
+        const i64 t3 = b2 + (i64)c2[row];
+        const int t4 = (t3 > k0);
+        if (!(t4 & !t2)) continue;
+        const u32 t5 = (u32)((i64)c1[row] + e0);
+        const i64 t6 = p0_0b + (i64)p0_0[t5];
+        o0[place] = t6;
+        o1[place] = t3;
+        o1n[place] = (u8)(t2);
+        const i64 t7 = WRAP_MULTIPLY(t3, t3);
+        const int t8 = t2 | t2;
+        const int t9 = PRODUCT_LEFT(t3, t3, t7);
+        const int t10 = t8 | t9;
+        o2[place] = t7;
+        o2n[place] = (u8)(t10);
+        place++;
+    }
+}
