@@ -50,7 +50,7 @@ impl Output {
             Accumulator::WideSum { low, high, count } => low.max(high).max(count),
             Accumulator::Best { best, count, .. } => best.max(count),
         });
-        places.max().unwrap_or(0).max(ROWS_COUNT) + 1
+        places.max().unwrap_or(ROWS_COUNT) + 1
     }
 
     /// Returns what a group holds; nothing for rows.

@@ -1,6 +1,6 @@
 //! One job on one device: data in place, a launch for each part, the groups read back.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map::Entry};
 use std::time::Duration;
 
 use tandem_codegen::{Binding, Kernel, Layout, Output};
@@ -63,16 +63,14 @@ pub(super) fn run(accelerator: &Accelerator, job: &Job, cancel: &Cancel) -> Resu
     let mut kernels = HashMap::new();
     let mut fresh = Vec::new();
     for &part in &parts {
-        let layout = layout_of(job, part);
-        if !kernels.contains_key(&layout) {
-            let kernel = accelerator.generate(job, part)?;
-            let (program, compiled) = accelerator.program(&kernel, &mut metrics)?;
-            if compiled {
-                fresh.push((kernel.text.clone(), program.clone()));
-            }
-            let entries = kernel.names.iter().map(|name| program.kernel(name)).collect::<Result<Vec<_>>>()?;
-            kernels.insert(layout, (kernel, entries));
+        let Entry::Vacant(entry) = kernels.entry(layout_of(job, part)) else { continue };
+        let kernel = accelerator.generate(job, part)?;
+        let (program, compiled) = accelerator.program(&kernel, &mut metrics)?;
+        if compiled {
+            fresh.push((kernel.text.clone(), program.clone()));
         }
+        let entries = kernel.names.iter().map(|name| program.kernel(name)).collect::<Result<Vec<_>>>()?;
+        entry.insert((kernel, entries));
     }
     let kernel = kernels[&layout_of(job, first)].0.clone();
     let mut queue = accelerator.device.queue()?;
