@@ -210,8 +210,8 @@ mod tests {
         let sentence = usage_sentence(&error.render().to_string());
         assert!(!sentence.contains('\n'), "{sentence}");
         assert!(sentence.contains("--formt") && sentence.contains("--format"), "{sentence}");
-        let error = Arguments::try_parse_from(["tandem", "--mode", "gpu"]).expect_err("no such mode");
+        let error = Arguments::try_parse_from(["tandem", "--mode", "tpu"]).expect_err("no such mode");
         let sentence = usage_sentence(&error.render().to_string());
-        assert!(sentence.contains("gpu") && sentence.contains("auto, cpu, host"), "{sentence}");
+        assert!(sentence.contains("tpu") && sentence.contains("auto, cpu, gpu, host"), "{sentence}");
     }
 }

@@ -24,7 +24,7 @@ fn parquet(path: &Path) {
 #[test]
 fn flags() {
     fails(&run(&["--formt", "csv"]), 2, &["--formt", "--format"]);
-    fails(&run(&["--mode", "gpu"]), 2, &["gpu", "auto", "cpu", "host"]);
+    fails(&run(&["--mode", "tpu"]), 2, &["tpu", "auto", "cpu", "gpu", "host"]);
     fails(&run(&["--threads", "0"]), 2, &["--threads"]);
     fails(&run(&["--memory-limit", "lots"]), 2, &["lots", "4GB"]);
     fails(&run(&["--format", "xml", "-c", "SELECT 1"]), 2, &["xml", "jsonl"]);

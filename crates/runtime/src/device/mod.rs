@@ -163,7 +163,8 @@ impl Accelerator {
         let compiled = known.is_none();
         let program = match known {
             Some(program) => program,
-            None => self.device.compile(&kernel.text, "")?,
+            // Warnings of the compiler would go to standard error.
+            None => self.device.compile(&kernel.text, "-w")?,
         };
         metrics.compile += began.elapsed();
         self.programs.lock().insert(kernel.text.clone(), program.clone());
