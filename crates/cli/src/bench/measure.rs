@@ -1,7 +1,12 @@
 //! The order of runs: for each repeat, for each query, each contender in turn, so that whatever disturbs the machine disturbs
-//! all alike. The first run of each is kept apart: it warms caches, and its rows are the ones compared.
+//! all alike; who begins changes from repeat to repeat. The first run of each is kept apart: it warms caches, and its rows
+//! are the ones compared.
 
-use std::io::{IsTerminal, Write};
+use std::{
+    io::{IsTerminal, Write},
+    thread,
+    time::Duration,
+};
 
 use super::{
     compare::compare,
@@ -36,13 +41,18 @@ impl Outcome {
     }
 }
 
+/// Between two runs: what an engine still does behind its answer should not slow the next one.
+const SETTLE: Duration = Duration::from_millis(20);
+
 /// Runs every query on every contender, and `repeat` times more. Outcomes are by query, then contender.
 pub fn measure(contenders: &mut [Box<dyn Contender>], queries: &[Query], repeat: u32) -> Vec<Vec<Outcome>> {
     let mut outcomes = vec![vec![Outcome::default(); contenders.len()]; queries.len()];
     let status = Status::new();
     for round in 0..=repeat {
         for (query, outcomes) in queries.iter().zip(&mut outcomes) {
-            for (contender, outcome) in contenders.iter_mut().zip(outcomes) {
+            let count = contenders.len();
+            for at in (0..count).map(|at| (at + round as usize) % count) {
+                let (contender, outcome) = (&mut contenders[at], &mut outcomes[at]);
                 if outcome.absent || outcome.error.is_some() {
                     continue;
                 }
@@ -50,6 +60,7 @@ pub fn measure(contenders: &mut [Box<dyn Contender>], queries: &[Query], repeat:
                     outcome.absent = true;
                     continue;
                 }
+                thread::sleep(SETTLE);
                 status.show(&format!("run {round} of {repeat}: query {} on {}", query.name, contender.name()));
                 match contender.run(query) {
                     Err(reason) => outcome.error = Some(reason),
@@ -114,8 +125,6 @@ impl Drop for Status {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::bench::contender::Answer;
 
