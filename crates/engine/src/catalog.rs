@@ -7,15 +7,16 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock, Weak};
 
-use async_trait::async_trait;
 use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::error::Result;
 use datafusion::execution::SessionState;
+use futures::future::BoxFuture;
 use parking_lot::RwLock;
 
 use crate::Error;
 use crate::files::FileProvider;
 use crate::location::Location;
+use crate::planning::boxed;
 
 /// The tables of the default schema.
 #[derive(Default)]
@@ -62,27 +63,28 @@ impl Tables {
     }
 }
 
-#[async_trait]
 impl SchemaProvider for Tables {
     fn table_names(&self) -> Vec<String> {
         self.named.read().keys().cloned().collect()
     }
 
-    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        let known = self.find(name).or_else(|| self.paths.read().get(name).cloned());
-        if let Some(table) = known {
-            if let Some(files) = table.downcast_ref::<FileProvider>() {
-                files.refresh(&self.state()?).await?;
+    fn table<'s: 'a, 'n: 'a, 'a>(&'s self, name: &'n str) -> BoxFuture<'a, Result<Option<Arc<dyn TableProvider>>>> {
+        boxed(async move {
+            let known = self.find(name).or_else(|| self.paths.read().get(name).cloned());
+            if let Some(table) = known {
+                if let Some(files) = table.downcast_ref::<FileProvider>() {
+                    files.refresh(&self.state()?).await?;
+                }
+                return Ok(Some(table));
             }
-            return Ok(Some(table));
-        }
-        if !Location::looks_like(name) {
-            return Ok(None);
-        }
-        let opened = FileProvider::open(Location::new(name), &self.state()?).await?;
-        let table: Arc<dyn TableProvider> = Arc::new(opened);
-        self.paths.write().insert(name.to_string(), table.clone());
-        Ok(Some(table))
+            if !Location::looks_like(name) {
+                return Ok(None);
+            }
+            let opened = FileProvider::open(Location::new(name), &self.state()?).await?;
+            let table: Arc<dyn TableProvider> = Arc::new(opened);
+            self.paths.write().insert(name.to_string(), table.clone());
+            Ok(Some(table))
+        })
     }
 
     fn register_table(&self, name: String, table: Arc<dyn TableProvider>) -> Result<Option<Arc<dyn TableProvider>>> {

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::Statistics;
 use datafusion::datasource::file_format::FileFormat;
@@ -29,6 +28,7 @@ use parking_lot::RwLock;
 use tandem_scan::{Compression, FileTable, Format};
 
 use crate::location::{Kind, Location};
+use crate::planning::{Planning, boxed, ready};
 use crate::translate::Context;
 use crate::wording::file_error;
 use crate::{Class, Error};
@@ -221,7 +221,6 @@ fn url(path: &Path) -> Result<ListingTableUrl, Error> {
     ListingTableUrl::parse(&text).map_err(Error::from)
 }
 
-#[async_trait]
 impl TableProvider for FileProvider {
     fn schema(&self) -> SchemaRef {
         self.opened().schema.clone()
@@ -231,15 +230,15 @@ impl TableProvider for FileProvider {
         TableType::Base
     }
 
-    async fn scan(
-        &self,
-        state: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        filters: &[Expr],
+    fn scan<'s: 'a, 'c: 'a, 'p: 'a, 'f: 'a, 'a>(
+        &'s self,
+        state: &'c dyn Session,
+        projection: Option<&'p Vec<usize>>,
+        filters: &'f [Expr],
         limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
+    ) -> Planning<'a> {
         let listing = self.opened().listing.clone();
-        listing.scan(state, projection, filters, limit).await
+        boxed(async move { listing.scan(state, projection, filters, limit).await })
     }
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
@@ -250,16 +249,16 @@ impl TableProvider for FileProvider {
         self.opened().listing.statistics()
     }
 
-    async fn insert_into(
-        &self,
-        _state: &dyn Session,
+    fn insert_into<'s: 'a, 'c: 'a, 'a>(
+        &'s self,
+        _state: &'c dyn Session,
         _input: Arc<dyn ExecutionPlan>,
         _operation: InsertOp,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Err(Error::unsupported(format!(
+    ) -> Planning<'a> {
+        ready(Err(Error::unsupported(format!(
             "INSERT into files is not supported; load them with CREATE TABLE … AS SELECT, or write new ones with COPY: {}",
             self.location
         ))
-        .into())
+        .into()))
     }
 }

@@ -36,6 +36,7 @@ mod memory;
 mod names;
 mod overflow;
 mod planner;
+mod planning;
 mod reason;
 mod report;
 mod resident;

@@ -26,6 +26,7 @@ use crate::Error;
 use crate::error::external;
 use crate::load::load;
 use crate::memory::Holding;
+use crate::planning::{Planning, ready};
 use crate::resident_exec::{ResidentExec, statistics};
 
 /// A table of resident columns.
@@ -94,6 +95,20 @@ impl ResidentTable {
     pub(crate) fn snapshot(&self) -> Arc<Table> {
         self.shared.table.read().clone()
     }
+
+    fn exec(
+        &self,
+        projection: Option<&Vec<usize>>,
+        partitions: usize,
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let table = self.snapshot();
+        let (table, schema) = match projection {
+            Some(columns) => (Arc::new(table.project(columns)), Arc::new(self.shared.schema.project(columns)?)),
+            None => (table, self.shared.schema.clone()),
+        };
+        Ok(Arc::new(ResidentExec::new(self.shared.name.clone(), table, schema, partitions, limit)))
+    }
 }
 
 impl Shared {
@@ -110,7 +125,6 @@ impl Shared {
     }
 }
 
-#[async_trait]
 impl TableProvider for ResidentTable {
     fn schema(&self) -> SchemaRef {
         self.shared.schema.clone()
@@ -128,55 +142,51 @@ impl TableProvider for ResidentTable {
         self.defaults.get(column)
     }
 
-    async fn scan(
-        &self,
-        state: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        _filters: &[Expr],
+    fn scan<'s: 'a, 'c: 'a, 'p: 'a, 'f: 'a, 'a>(
+        &'s self,
+        state: &'c dyn Session,
+        projection: Option<&'p Vec<usize>>,
+        _filters: &'f [Expr],
         limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let table = self.snapshot();
-        let (table, schema) = match projection {
-            Some(columns) => (Arc::new(table.project(columns)), Arc::new(self.shared.schema.project(columns)?)),
-            None => (table, self.shared.schema.clone()),
-        };
-        let partitions = state.config().target_partitions();
-        Ok(Arc::new(ResidentExec::new(self.shared.name.clone(), table, schema, partitions, limit)))
+    ) -> Planning<'a> {
+        ready(self.exec(projection, state.config().target_partitions(), limit))
     }
 
     fn statistics(&self) -> Option<Statistics> {
         Some(statistics(&self.snapshot(), &self.shared.schema))
     }
 
-    async fn insert_into(
-        &self,
-        _state: &dyn Session,
+    fn insert_into<'s: 'a, 'c: 'a, 'a>(
+        &'s self,
+        _state: &'c dyn Session,
         input: Arc<dyn ExecutionPlan>,
         operation: InsertOp,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
+    ) -> Planning<'a> {
         let fields = self.snapshot().schema.clone();
         let sink = ResidentSink { shared: self.shared.clone(), fields, operation };
-        Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), None)))
+        ready(Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), None))))
     }
 
-    async fn delete_from(&self, _state: &dyn Session, filters: Vec<Expr>) -> Result<Arc<dyn ExecutionPlan>> {
+    fn delete_from<'s: 'a, 'c: 'a, 'a>(&'s self, _state: &'c dyn Session, filters: Vec<Expr>) -> Planning<'a> {
         let name = &self.shared.name;
         let advice = if filters.is_empty() { "DROP TABLE and create it again" } else { "CREATE TABLE … AS SELECT" };
-        Err(Error::unsupported(format!("DELETE is not supported; keep the other rows by {advice}: table '{name}'"))
-            .into())
+        ready(Err(Error::unsupported(format!(
+            "DELETE is not supported; keep the other rows by {advice}: table '{name}'"
+        ))
+        .into()))
     }
 
-    async fn update(
-        &self,
-        _state: &dyn Session,
+    fn update<'s: 'a, 'c: 'a, 'a>(
+        &'s self,
+        _state: &'c dyn Session,
         _assignments: Vec<(String, Expr)>,
         _filters: Vec<Expr>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
+    ) -> Planning<'a> {
         let name = &self.shared.name;
-        Err(Error::unsupported(format!(
+        ready(Err(Error::unsupported(format!(
             "UPDATE is not supported; make the new rows by CREATE TABLE … AS SELECT: table '{name}'"
         ))
-        .into())
+        .into()))
     }
 }
 
