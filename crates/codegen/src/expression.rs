@@ -415,6 +415,10 @@ impl Generator<'_> {
 
     /// Reads a slot, once.
     pub(crate) fn slot(&mut self, slot: SlotId) -> Result<Term> {
+        // Payload of a pair is not a slot of the row.
+        if self.pair.is_some_and(|(first, _)| slot >= first) {
+            return self.read(slot);
+        }
         if let Some(term) = &self.values[slot] {
             return Ok(term.clone());
         }

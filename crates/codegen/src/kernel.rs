@@ -1,16 +1,12 @@
 //! The kernel of a fused pipeline: a loop over rows, its steps in order, groups at its end.
 
-use tandem_column::{Error, Repr, Result};
+use tandem_column::{Error, Result};
 use tandem_pipeline::{
-    AggregateFunction, Expr, SlotId,
-    fused::{Accumulator, Fused, FusedAggregate, FusedSink, FusedStep, GroupKey, Origin, ROWS_COUNT},
+    SlotId,
+    fused::{Accumulator, Fused, FusedSink, FusedStep, ROWS_COUNT},
 };
 
-use crate::{
-    Binding, Form, Layout, Target, Traits,
-    expression::{Term, c_type},
-    text::Text,
-};
+use crate::{Binding, Layout, Target, Traits, expression::Term, text::Text};
 
 /// A generated kernel.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,54 +77,68 @@ impl Output {
     }
 }
 
+/// What a kernel is generated from.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'f> {
+    /// The pipeline.
+    pub fused: &'f Fused,
+    /// How each source column lies in memory, or why it cannot be read.
+    pub columns: &'f [Result<Layout>],
+    /// The same for each payload column of each lookup.
+    pub payloads: &'f [Vec<Result<Layout>>],
+    /// What the device can do.
+    pub traits: Traits,
+    /// The language of the text.
+    pub target: Target,
+}
+
 /// The generator's state.
 pub(crate) struct Generator<'f> {
-    fused: &'f Fused,
-    columns: &'f [Result<Layout>],
-    payloads: &'f [Vec<Result<Layout>>],
+    pub(crate) input: Input<'f>,
     pub(crate) text: Text,
     /// The slots read or computed so far.
     pub(crate) values: Vec<Option<Term>>,
-    entries: Vec<Option<String>>,
+    /// The entry of each lookup that the row, or pair, leads to.
+    pub(crate) entries: Vec<Option<String>>,
+    /// Of lookups that may have none: the flag that there is none.
+    pub(crate) absent: Vec<Option<String>>,
+    /// While a condition on a pair is computed: the slot from which on it means payload, and of which lookup.
+    pub(crate) pair: Option<(SlotId, usize)>,
+    /// The loops over entries that are open.
+    pub(crate) loops: usize,
     pub(crate) needs_fp64: bool,
     /// Some row may have no value.
     pub(crate) fallible: bool,
     /// Rows are not skipped but counted only where this flag is set: loops without branches become vector code.
-    predicated: bool,
+    pub(crate) predicated: bool,
 }
 
-pub(crate) fn generate(
-    fused: &Fused,
-    columns: &[Result<Layout>],
-    payloads: &[Vec<Result<Layout>>],
-    traits: Traits,
-    target: Target,
-) -> Result<Kernel> {
+/// Generates the kernel of a fused pipeline.
+///
+/// # Errors
+/// Unsupported, with the reason, for what kernels or the device cannot do.
+pub fn generate(input: Input<'_>) -> Result<Kernel> {
+    let fused = input.fused;
     let one_group = matches!(&fused.sink, FusedSink::Groups { keys, .. } if keys.is_empty());
     let cheap = |step: &FusedStep| matches!(step, FusedStep::Between { .. } | FusedStep::Let { .. });
-    let simple = traits.chunked && one_group && fused.lookups.is_empty() && fused.steps.iter().all(cheap);
-    if simple && let (kernel, false) = attempt(fused, columns, payloads, traits, target, true)? {
+    let simple = input.traits.chunked && one_group && fused.lookups.is_empty() && fused.steps.iter().all(cheap);
+    if simple && let (kernel, false) = attempt(input, true)? {
         return Ok(kernel);
     }
-    Ok(attempt(fused, columns, payloads, traits, target, false)?.0)
+    Ok(attempt(input, false)?.0)
 }
 
 /// Generates a kernel; tells, too, whether some row may have no value.
-fn attempt(
-    fused: &Fused,
-    columns: &[Result<Layout>],
-    payloads: &[Vec<Result<Layout>>],
-    traits: Traits,
-    target: Target,
-    predicated: bool,
-) -> Result<(Kernel, bool)> {
+fn attempt(input: Input<'_>, predicated: bool) -> Result<(Kernel, bool)> {
+    let Input { fused, traits, target, .. } = input;
     let mut generator = Generator {
-        fused,
-        columns,
-        payloads,
+        input,
         text: Text::default(),
         values: vec![None; fused.slots.len()],
         entries: vec![None; fused.lookups.len()],
+        absent: vec![None; fused.lookups.len()],
+        pair: None,
+        loops: 0,
         needs_fp64: false,
         fallible: false,
         predicated,
@@ -183,118 +193,10 @@ fn prelude(target: Target, traits: Traits) -> String {
     text
 }
 
-/// Lays out what a group holds; returns it with the width of a group.
-fn plan(fused: &Fused, aggregates: &[FusedAggregate]) -> Result<(Vec<Accumulator>, usize)> {
-    use AggregateFunction as F;
-    let mut width = ROWS_COUNT + 1;
-    let mut place = || {
-        width += 1;
-        width - 1
-    };
-    let mut all = Vec::with_capacity(aggregates.len());
-    for FusedAggregate { aggregate, narrow } in aggregates {
-        let argument = aggregate.argument.map(|slot| &fused.slots[slot]);
-        if aggregate.distinct && !matches!(aggregate.function, F::Min | F::Max) {
-            return Err(Error::unsupported("aggregates of distinct values are not on the device yet"));
-        }
-        let everyone = aggregate.filter.is_none() && argument.is_none_or(|slot| !slot.nullable);
-        let count = if everyone { ROWS_COUNT } else { place() };
-        let repr = argument.map_or(Repr::Int, |slot| slot.kind.repr());
-        let averages_integers = aggregate.function == F::Average && argument.is_some_and(|slot| slot.kind.is_integer());
-        all.push(match (aggregate.function, repr) {
-            (F::CountRows | F::Count, _) => Accumulator::Count(count),
-            (F::Sum | F::Average, Repr::Float) => Accumulator::FloatSum { sum: place(), count },
-            (F::Average, Repr::Int) if averages_integers => Accumulator::FloatSum { sum: place(), count },
-            (F::Sum | F::Average, Repr::Int) if *narrow => Accumulator::Sum { sum: place(), count },
-            (F::Sum | F::Average, Repr::Int) => Accumulator::WideSum { low: place(), high: place(), count },
-            (F::Min | F::BoolAnd, Repr::Int | Repr::Boolean | Repr::Float) => {
-                Accumulator::Best { best: place(), count, smallest: true }
-            }
-            (F::Max | F::BoolOr, Repr::Int | Repr::Boolean | Repr::Float) => {
-                Accumulator::Best { best: place(), count, smallest: false }
-            }
-            (function, _) => {
-                return Err(Error::unsupported(format!("the aggregate {} is not on the device yet", function.name())));
-            }
-        });
-    }
-    Ok((all, width))
-}
-
-impl Generator<'_> {
-    /// Writes the kernel that counts groups.
-    fn groups(
-        &mut self,
-        rows: &str,
-        keys: &[GroupKey],
-        groups: usize,
-        aggregates: &[FusedAggregate],
-    ) -> Result<Vec<Accumulator>> {
-        let remark = "one table, or one for each work-item";
-        let out = self.text.argument(Binding::Groups, "GLOBAL i64 *", "groups", remark);
-        let (accumulators, width) = plan(self.fused, aggregates)?;
-        // One group is kept in registers and written at the end.
-        let registers = keys.is_empty();
-        self.text.line(format!("GLOBAL i64 *const table = TABLE({out}, {}UL);", groups * width));
-        if registers {
-            self.declare_registers(&accumulators);
-        }
-        self.text.open(&format!("FOR_ROWS(row, {rows}) {{"));
-        self.steps()?;
-        self.add(keys, aggregates, &accumulators, width)?;
-        self.text.close();
-        if registers {
-            self.write_registers(&accumulators);
-        }
-        Ok(accumulators)
-    }
-
-    /// Writes the kernel that writes the rows that are left, each work-item from its own place on; tells which columns
-    /// have null flags.
-    fn rows(&mut self, rows: &str, values: &[Expr]) -> Result<Vec<bool>> {
-        let counts = self.counts();
-        self.text.line(format!("u32 place = {counts}[ITEMS + ITEM];"));
-        self.text.open(&format!("FOR_ROWS(row, {rows}) {{"));
-        self.steps()?;
-        let mut nullable = Vec::with_capacity(values.len());
-        for (column, value) in values.iter().enumerate() {
-            let term = self.expression(value)?;
-            let out = self.text.argument(Binding::Values(column), "GLOBAL i64 *", &format!("o{column}"), "");
-            let bits = if term.kind.repr() == Repr::Float { format!("AS_I64({})", term.value) } else { term.value };
-            self.text.line(format!("{out}[place] = {bits};"));
-            nullable.push(term.null.is_some());
-            if let Some(null) = term.null {
-                let out = self.text.argument(Binding::Nulls(column), "GLOBAL u8 *", &format!("o{column}n"), "");
-                self.text.line(format!("{out}[place] = (u8)({null});"));
-            }
-        }
-        self.text.line("place++;");
-        self.text.close();
-        Ok(nullable)
-    }
-
-    /// Writes the kernel that counts the rows that are left.
-    fn count(&mut self, rows: &str) -> Result<()> {
-        self.values.fill(None);
-        self.entries.fill(None);
-        let counts = self.counts();
-        self.text.line("u32 kept = 0;");
-        self.text.open(&format!("FOR_ROWS(row, {rows}) {{"));
-        self.steps()?;
-        self.text.line("kept++;");
-        self.text.close();
-        self.text.line(format!("{counts}[ITEM] = kept;"));
-        Ok(())
-    }
-
-    fn counts(&mut self) -> String {
-        let remark = "rows kept by each work-item, then where each begins to write";
-        self.text.argument(Binding::Counts, "GLOBAL u32 *", "counts", remark)
-    }
-
+impl<'f> Generator<'f> {
     /// Writes what drops rows and defines slots.
-    fn steps(&mut self) -> Result<()> {
-        let fused = self.fused;
+    pub(crate) fn steps(&mut self) -> Result<()> {
+        let fused: &'f Fused = self.input.fused;
         // Ranges cost next to nothing and are tested together, without a branch.
         let mut kept: Vec<String> = Vec::new();
         for (index, step) in fused.steps.iter().enumerate() {
@@ -336,6 +238,7 @@ impl Generator<'_> {
                     };
                     self.text.line(format!("if (!({kept})) continue;"));
                 }
+                FusedStep::Probe(probe) => self.probe(probe)?,
                 FusedStep::Let { first, exprs } => {
                     for (i, expr) in exprs.iter().enumerate() {
                         let term = self.expression(expr)?;
@@ -346,259 +249,4 @@ impl Generator<'_> {
         }
         Ok(())
     }
-
-    fn layout(&self, column: usize) -> Result<Layout> {
-        self.columns[column].clone()
-    }
-
-    fn code_type(&self, column: usize) -> Result<&'static str> {
-        unsigned(self.layout(column)?.form)
-    }
-
-    /// Returns the code of a source column at the row.
-    fn code(&mut self, column: usize) -> Result<String> {
-        let name = self.column_argument(column)?;
-        Ok(format!("{name}[row]"))
-    }
-
-    fn column_argument(&mut self, column: usize) -> Result<String> {
-        let kind = format!("GLOBAL const {} *", unsigned(self.layout(column)?.form)?);
-        let remark = &self.fused.slots[column].name;
-        Ok(self.text.argument(Binding::Column(column), &kind, &format!("c{column}"), &remark.replace('\n', " ")))
-    }
-
-    /// Returns the flag that a source column is valid at the row, if it may not be.
-    fn valid(&mut self, column: usize) -> Result<Option<String>> {
-        if !self.layout(column)?.nullable {
-            return Ok(None);
-        }
-        let words = self.text.argument(Binding::Validity(column), "GLOBAL const u64 *", &format!("v{column}"), "");
-        Ok(Some(format!("VALID({words}, row)")))
-    }
-
-    /// Reads a slot as a number: a code, for slots with a dictionary.
-    pub(crate) fn read(&mut self, slot: SlotId) -> Result<Term> {
-        let kind = self.fused.slots[slot].kind.clone();
-        let floats = kind.repr() == Repr::Float;
-        self.needs_fp64 |= floats;
-        let (value, null) = match self.fused.origins[slot] {
-            Origin::Computed => return Err(Error::internal("a slot is read before its step")),
-            Origin::Column(column) => {
-                let code = self.code(column)?;
-                let value = match floats {
-                    true => format!("(f64){code}"),
-                    false => {
-                        let base = Binding::Base(column);
-                        let base = self.text.argument(base, "const i64", &format!("b{column}"), "");
-                        format!("{base} + (i64){code}")
-                    }
-                };
-                (value, self.valid(column)?.map(|valid| format!("!{valid}")))
-            }
-            Origin::Payload { lookup, payload } => {
-                let layout = self.payloads[lookup][payload].clone()?;
-                let entry = self.entry(lookup)?;
-                let name = format!("p{lookup}_{payload}");
-                let kind = format!("GLOBAL const {} *", unsigned(layout.form)?);
-                let remark = self.fused.slots[slot].name.replace('\n', " ");
-                let values = self.text.argument(Binding::Payload { lookup, payload }, &kind, &name, &remark);
-                let value = match floats {
-                    true => format!("(f64){values}[{entry}]"),
-                    false => {
-                        let base = Binding::PayloadBase { lookup, payload };
-                        let base = self.text.argument(base, "const i64", &format!("{name}b"), "");
-                        format!("{base} + (i64){values}[{entry}]")
-                    }
-                };
-                let null = layout.nullable.then(|| {
-                    let binding = Binding::PayloadValidity { lookup, payload };
-                    let words = self.text.argument(binding, "GLOBAL const u64 *", &format!("{name}v"), "");
-                    format!("!VALID({words}, {entry})")
-                });
-                (value, null)
-            }
-        };
-        self.keep(if floats { "f64" } else { "i64" }, &value, null, kind)
-    }
-
-    /// Returns the entry that a lookup's column leads to.
-    fn entry(&mut self, lookup: usize) -> Result<String> {
-        if let Some(entry) = &self.entries[lookup] {
-            return Ok(entry.clone());
-        }
-        let code = self.code(self.fused.lookups[lookup].column)?;
-        let shift = self.text.argument(Binding::LookupShift(lookup), "const i64", &format!("e{lookup}"), "");
-        let entry = self.text.define("u32", &format!("(u32)((i64){code} + {shift})"));
-        self.entries[lookup] = Some(entry.clone());
-        Ok(entry)
-    }
-
-    /// Adds the row to its group.
-    fn add(
-        &mut self,
-        keys: &[GroupKey],
-        aggregates: &[FusedAggregate],
-        accumulators: &[Accumulator],
-        width: usize,
-    ) -> Result<()> {
-        let group = self.group(keys, width)?;
-        let place = |at: usize| match &group {
-            Some(group) => format!("{group} + {at}"),
-            None => format!("&a{at}"),
-        };
-        let registers = group.is_none();
-        for FusedAggregate { aggregate, .. } in aggregates {
-            for slot in aggregate.argument.into_iter().chain(aggregate.filter) {
-                self.slot(slot)?;
-            }
-        }
-        if self.predicated {
-            self.text.open("if (kept) {");
-        }
-        self.add_to(registers, "ADD", &place(ROWS_COUNT), "1");
-        for (FusedAggregate { aggregate, .. }, accumulator) in aggregates.iter().zip(accumulators) {
-            let argument = match aggregate.argument {
-                Some(slot) if aggregate.function != AggregateFunction::CountRows => Some(self.slot(slot)?),
-                _ => None,
-            };
-            let mut conditions: Vec<String> =
-                argument.iter().filter_map(|term| term.null.as_ref().map(|null| format!("!{null}"))).collect();
-            if let Some(slot) = aggregate.filter {
-                let filter = self.slot(slot)?;
-                conditions.push(filter.value);
-                conditions.extend(filter.null.map(|null| format!("!{null}")));
-            }
-            let value = argument.as_ref().map_or("0", |term| term.value.as_str()).to_string();
-            if let Some(term) = &argument
-                && !matches!(accumulator, Accumulator::Count(_))
-            {
-                c_type(&term.kind)?;
-            }
-            if !conditions.is_empty() {
-                self.text.open(&format!("if ({}) {{", conditions.join(" & ")));
-            }
-            let count = match *accumulator {
-                Accumulator::Count(count) => count,
-                Accumulator::Sum { sum, count } => {
-                    self.add_to(registers, "ADD", &place(sum), &value);
-                    count
-                }
-                Accumulator::WideSum { low, high, count } => {
-                    self.add_to(registers, "ADD", &place(low), &format!("({value} & 0xffffffffL)"));
-                    self.add_to(registers, "ADD", &place(high), &format!("({value} >> 32)"));
-                    count
-                }
-                Accumulator::FloatSum { sum, count } => {
-                    self.needs_fp64 = true;
-                    self.add_to(registers, "ADD_F64", &place(sum), &format!("(f64){value}"));
-                    count
-                }
-                Accumulator::Best { best, count, smallest } => {
-                    let floats = argument.as_ref().is_some_and(|term| term.kind.repr() == Repr::Float);
-                    let value = if floats { self.text.define("i64", &format!("FLOAT_ORDER({value})")) } else { value };
-                    self.add_to(registers, if smallest { "LEAST" } else { "MOST" }, &place(best), &value);
-                    count
-                }
-            };
-            if count != ROWS_COUNT {
-                self.add_to(registers, "ADD", &place(count), "1");
-            }
-            if !conditions.is_empty() {
-                self.text.close();
-            }
-        }
-        if self.predicated {
-            self.text.close();
-        }
-        Ok(())
-    }
-
-    fn add_to(&mut self, registers: bool, operation: &str, place: &str, value: &str) {
-        let name = place.trim_start_matches('&');
-        self.text.line(match (registers, operation) {
-            (false, _) => format!("{operation}({place}, {value});"),
-            (true, "LEAST") => format!("if ({value} < {name}) {name} = {value};"),
-            (true, "MOST") => format!("if ({value} > {name}) {name} = {value};"),
-            (true, _) => format!("{name} += {value};"),
-        });
-    }
-
-    /// Returns a pointer to the row's group; `None` where it is in registers.
-    fn group(&mut self, keys: &[GroupKey], width: usize) -> Result<Option<String>> {
-        let mut group: Option<String> = None;
-        for key in keys {
-            let term = self.slot(key.slot)?;
-            let min = self.text.argument(Binding::Constant(key.min), "const i64", "", "");
-            let mut place = format!("(u32)({} - {min})", term.value);
-            if let Some(null) = &term.null {
-                let last = key.size - 1;
-                place = format!("({null} ? {last}u : {place})");
-            }
-            let number = match group {
-                None => place,
-                Some(group) => format!("{group} * {}u + {place}", key.size),
-            };
-            group = Some(self.text.define("u32", &number));
-        }
-        Ok(group.map(|group| {
-            let name = format!("table + (u64){group} * {width}");
-            self.text.line(format!("GLOBAL i64 *const group = {name};"));
-            "group".to_string()
-        }))
-    }
-
-    fn declare_registers(&mut self, accumulators: &[Accumulator]) {
-        self.text.line(format!("i64 a{ROWS_COUNT} = 0;"));
-        for accumulator in accumulators {
-            match *accumulator {
-                Accumulator::Count(_) => {}
-                Accumulator::Sum { sum, .. } => self.text.line(format!("i64 a{sum} = 0;")),
-                Accumulator::FloatSum { sum, .. } => self.text.line(format!("f64 a{sum} = 0;")),
-                Accumulator::WideSum { low, high, .. } => self.text.line(format!("i64 a{low} = 0, a{high} = 0;")),
-                Accumulator::Best { best, smallest, .. } => {
-                    let worst = if smallest { "0x7fffffffffffffffL" } else { "(-0x7fffffffffffffffL - 1)" };
-                    self.text.line(format!("i64 a{best} = {worst};"));
-                }
-            }
-            let count = accumulator.count();
-            if count != ROWS_COUNT {
-                self.text.line(format!("i64 a{count} = 0;"));
-            }
-        }
-    }
-
-    fn write_registers(&mut self, accumulators: &[Accumulator]) {
-        let add = |at: usize| format!("ADD(table + {at}, a{at});");
-        self.text.line(add(ROWS_COUNT));
-        for accumulator in accumulators {
-            match *accumulator {
-                Accumulator::Count(_) => {}
-                Accumulator::Sum { sum, .. } => self.text.line(add(sum)),
-                Accumulator::FloatSum { sum, .. } => self.text.line(format!("ADD_F64(table + {sum}, a{sum});")),
-                Accumulator::WideSum { low, high, .. } => {
-                    self.text.line(add(low));
-                    self.text.line(add(high));
-                }
-                Accumulator::Best { best, smallest, .. } => {
-                    let name = if smallest { "LEAST" } else { "MOST" };
-                    self.text.line(format!("{name}(table + {best}, a{best});"));
-                }
-            }
-            let count = accumulator.count();
-            if count != ROWS_COUNT {
-                self.text.line(add(count));
-            }
-        }
-    }
-}
-
-fn unsigned(form: Form) -> Result<&'static str> {
-    Ok(match form {
-        Form::Code(1) => "u8",
-        Form::Code(2) => "u16",
-        Form::Code(4) => "u32",
-        Form::Code(_) => "u64",
-        Form::Float32 => "f32",
-        Form::Float64 => "f64",
-    })
 }

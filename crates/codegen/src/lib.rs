@@ -9,13 +9,16 @@
 #![forbid(unsafe_code)]
 
 mod expression;
+mod groups;
 mod kernel;
+mod probe;
+mod read;
+mod rows;
 mod text;
 
 use tandem_column::{Column, Data, Error, Result};
-use tandem_pipeline::fused::Fused;
 
-pub use kernel::{Kernel, Output};
+pub use kernel::{Input, Kernel, Output, generate};
 
 /// How the values of a column lie in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -124,6 +127,14 @@ pub enum Binding {
         /// Which of its columns.
         payload: usize,
     },
+    /// The keys of a lookup's build as bits, from its smallest on.
+    KeyBits(usize),
+    /// Where the entries of each place or bucket of a lookup's build begin, 32 bits.
+    Starts(usize),
+    /// The packed key of each entry of a lookup's build, 64 bits.
+    PackedKeys(usize),
+    /// A byte for each entry of a lookup's build, set where it has a row.
+    Matched(usize),
     /// A constant, 64 bits (of a float: its bits).
     Constant(i64),
     /// The tables of groups, 64-bit numbers.
@@ -136,18 +147,4 @@ pub enum Binding {
     Nulls(usize),
     /// One 32-bit number, set when a row has no value: the processor then finds the row and the message.
     Failed,
-}
-
-/// Generates the kernel of a fused pipeline.
-///
-/// # Errors
-/// Unsupported, with the reason, for what kernels or the device cannot do.
-pub fn generate(
-    fused: &Fused,
-    columns: &[Result<Layout>],
-    payloads: &[Vec<Result<Layout>>],
-    traits: Traits,
-    target: Target,
-) -> Result<Kernel> {
-    kernel::generate(fused, columns, payloads, traits, target)
 }

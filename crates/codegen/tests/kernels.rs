@@ -2,11 +2,11 @@
 
 use std::{fs, path::Path};
 
-use tandem_codegen::{Form, Layout, Target, Traits, generate};
+use tandem_codegen::{Form, Input, Layout, Target, Traits, generate};
 use tandem_pipeline::{
     Aggregate, AggregateFunction, Arithmetic, ArithmeticOperator, Comparison, Expr, Failure, Overflow, Slot, Type,
     Value,
-    fused::{Fused, FusedAggregate, FusedSink, FusedStep, GroupKey, Lookup, Origin},
+    fused::{Fused, FusedAggregate, FusedSink, FusedStep, GroupKey, Lookup, Origin, Way},
 };
 
 const PROCESSOR: Traits = Traits { chunked: true, fp64: true, int64_atomics: true };
@@ -53,6 +53,7 @@ fn one_group(overflow: Overflow) -> Fused {
             slot("lo_discount", Type::Int64, false),
             slot("revenue", Type::Int64, false),
         ],
+        ranges: Vec::new(),
         origins: vec![Origin::Column(0), Origin::Column(1), Origin::Column(2), Origin::Column(3), Origin::Computed],
         lookups: Vec::new(),
         steps: vec![
@@ -69,6 +70,12 @@ fn one_group_layouts() -> Vec<tandem_column::Result<Layout>> {
     vec![code(2), code(1), code(4), code(1)]
 }
 
+/// A build with a text column, by a source column's value.
+fn by_column(column: usize) -> Lookup {
+    let payload = vec![slot("payload", Type::String, false); 3];
+    Lookup { way: Way::Column { column, min: 1 }, payload, unique: true, empty: false, null_key: false }
+}
+
 /// Two joins by dense keys, one of them with a condition, and groups by both payloads: SSB 2.1, with a nullable key and
 /// a general filter.
 fn groups() -> Fused {
@@ -80,6 +87,7 @@ fn groups() -> Fused {
             slot("p_brand1", Type::String, false),
             slot("s_region", Type::String, true),
         ],
+        ranges: Vec::new(),
         origins: vec![
             Origin::Column(0),
             Origin::Column(1),
@@ -87,7 +95,7 @@ fn groups() -> Fused {
             Origin::Payload { lookup: 0, payload: 0 },
             Origin::Payload { lookup: 1, payload: 2 },
         ],
-        lookups: vec![Lookup { column: 1, min: 1 }, Lookup { column: 0, min: 1 }],
+        lookups: vec![by_column(1), by_column(0)],
         steps: vec![
             FusedStep::Member { column: 0, set: 0 },
             FusedStep::Member { column: 1, set: 1 },
@@ -116,7 +124,7 @@ fn kernels_read_as_the_plan() {
         vec![vec![code(2)], vec![code(1), code(1), nullable]]
     };
     let kernel = |fused: &Fused, columns: &[_], payloads: &[Vec<_>], traits, target| {
-        let kernel = generate(fused, columns, payloads, traits, target).expect("a kernel can be generated");
+        let kernel = generate(Input { fused, columns, payloads, traits, target }).expect("a kernel can be generated");
         kernel.text[kernel.body..].to_string()
     };
     let simple = one_group_layouts();
@@ -138,7 +146,11 @@ fn other_literals_give_the_same_text() {
     **literal = Expr::Literal(Value::Integer(7), Type::Int64);
     let columns = [code(2), code(4), code(4)];
     let payloads = [vec![code(2)], vec![code(1), code(1), code(1)]];
-    let text = |fused: &Fused| generate(fused, &columns, &payloads, GPU, Target::OpenCl).expect("a kernel").text;
+    let text = |fused: &Fused| {
+        generate(Input { fused, columns: &columns, payloads: &payloads, traits: GPU, target: Target::OpenCl })
+            .expect("a kernel")
+            .text
+    };
     assert_eq!(text(&groups()), text(&other));
 }
 
@@ -146,7 +158,9 @@ fn other_literals_give_the_same_text() {
 fn what_a_device_lacks_is_a_reason() {
     let poor = Traits { chunked: false, fp64: false, int64_atomics: false };
     let reason = |fused: &Fused, columns: &[_], traits| {
-        generate(fused, columns, &[], traits, Target::OpenCl).expect_err("not on this device").message
+        generate(Input { fused, columns, payloads: &[], traits, target: Target::OpenCl })
+            .expect_err("not on this device")
+            .message
     };
     assert_eq!(
         reason(&one_group(Overflow::Wrap), &one_group_layouts(), poor),
@@ -154,7 +168,8 @@ fn what_a_device_lacks_is_a_reason() {
     );
     // A processor's work-items have a table each.
     let processor = Traits { chunked: true, ..poor };
-    generate(&one_group(Overflow::Wrap), &one_group_layouts(), &[], processor, Target::OpenCl)
+    let (fused, columns) = (one_group(Overflow::Wrap), one_group_layouts());
+    generate(Input { fused: &fused, columns: &columns, payloads: &[], traits: processor, target: Target::OpenCl })
         .expect("no need of them");
     let mut floats = one_group(Overflow::Wrap);
     floats.slots[3].kind = Type::Float64;

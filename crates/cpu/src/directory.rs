@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use tandem_column::Result;
+use tandem_pipeline::fused::Packed;
 
 use crate::{
     BytesVector, Values, Vector,
@@ -24,14 +25,6 @@ pub(crate) enum Keys {
     Packed { packing: Vec<Packed>, values: Vec<u64> },
     /// All key columns written one after the other, per entry.
     Bytes(BytesVector),
-}
-
-/// How one integer key is packed: `(value − min + 1) << shift`, 0 for null.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Packed {
-    min: i64,
-    span: u64,
-    shift: u32,
 }
 
 /// Spreads a packed key over 64 bits.
@@ -125,6 +118,11 @@ impl Directory {
             order.extend((0..rows as u32).filter(|row| !kept[*row as usize]));
         }
         Ok((Lookup::Hash(Directory { keys, starts, collide: used.collide }), Order::Each(order)))
+    }
+
+    /// Returns how many bits of a hash choose the bucket.
+    pub(crate) fn bits(&self) -> u32 {
+        if self.collide { 0 } else { (self.starts.len() - 1).trailing_zeros() }
     }
 
     pub(crate) fn is_unique(&self) -> bool {

@@ -10,13 +10,14 @@ use std::{
 
 use tandem_column::{Column, Data, Dictionary, Repr, Result, Table};
 use tandem_pipeline::{
-    Expr, SlotId,
-    fused::{Accumulator, Fused, FusedSink, FusedStep, Lookup, Origin as FusedOrigin},
+    Expr, Slot, SlotId,
+    fused::{Accumulator, Fused, FusedProbe, FusedSink, FusedStep, Lookup, Origin as FusedOrigin, Way},
 };
 
 use crate::{
     Error, Job, Values, Vector,
-    build::Lookup as BuildLookup,
+    build::{Build, Lookup as BuildLookup},
+    directory::Keys,
     filter::Filter,
     frame::Origin,
     job::{Operation, SinkPlan, SinkState, Worker},
@@ -35,6 +36,7 @@ impl Job {
         let mut steps = Vec::new();
         let mut sets = 0;
         let mut general = Vec::new();
+        let mut probed = Vec::new();
         for filter in self.first.filters() {
             match filter {
                 Filter::Between { slot, low, high } => {
@@ -61,15 +63,30 @@ impl Job {
                         steps.push(FusedStep::Filter(expr.clone()));
                     }
                 }
-                Operation::Probe(_) => {
-                    return Err(Error::unsupported("joins other than by dense unique keys are not on the device yet"));
+                Operation::Probe(probe) => {
+                    probed.push(probe);
+                    steps.push(FusedStep::Probe(FusedProbe {
+                        lookup: self.direct.len() + probed.len() - 1,
+                        kind: probe.kind,
+                        keys: probe.keys.clone(),
+                        residual: probe.residual.clone(),
+                        first: probe.first,
+                        null_equals_null: probe.null_equals_null,
+                        null_aware: probe.null_aware,
+                    }));
                 }
             }
         }
-        let lookups = self.direct.iter().map(|direct| Lookup { column: direct.column, min: direct.min }).collect();
+        let steps_of = self.lookup_steps();
+        let mut lookups = Vec::with_capacity(steps_of.len());
+        for (lookup, step) in steps_of.iter().enumerate() {
+            let build = self.build_of(lookup).ok_or_else(|| Error::internal("a lookup has no build"))?;
+            let way = self.direct.iter().find(|direct| direct.step == *step);
+            lookups.push(build.fused(way.map(|direct| Way::Column { column: direct.column, min: direct.min }))?);
+        }
         let origins = self.layout.origins.iter().map(|origin| match origin {
             Origin::Source(column) => FusedOrigin::Column(*column),
-            Origin::Payload { step, payload } => match self.direct.iter().position(|direct| direct.step == *step) {
+            Origin::Payload { step, payload } => match steps_of.iter().position(|known| known == step) {
                 Some(lookup) => FusedOrigin::Payload { lookup, payload: *payload },
                 None => FusedOrigin::Computed,
             },
@@ -79,7 +96,8 @@ impl Job {
             SinkPlan::Aggregate(plan) => plan.fused()?,
             _ => FusedSink::Rows { values: self.collected() },
         };
-        Ok(Fused { slots: self.layout.slots.clone(), origins: origins.collect(), lookups, steps, sink })
+        let (slots, ranges) = (self.layout.slots.clone(), self.ranges.clone());
+        Ok(Fused { slots, ranges, origins: origins.collect(), lookups, steps, sink })
     }
 
     /// Returns what a sink other than an aggregation collects of each row.
@@ -97,9 +115,13 @@ impl Job {
 
     /// Says what is left to the processor when a device has computed the rows; `None` if nothing is.
     pub fn rest(&self) -> Option<&'static str> {
+        let leftovers = |operation: &Operation| matches!(operation, Operation::Probe(probe) if probe.matched.is_some());
         match &self.sink {
             SinkPlan::Build { .. } => Some("the table of the join is laid out by the processor"),
             SinkPlan::Sort { .. } => Some("the rows are sorted by the processor"),
+            _ if self.operations.iter().any(leftovers) => {
+                Some("build rows of an outer join are added by the processor")
+            }
             SinkPlan::Aggregate(_) | SinkPlan::Materialize { .. } => None,
         }
     }
@@ -168,17 +190,30 @@ impl Job {
         &self.table
     }
 
-    /// Returns a payload column of a lookup.
-    pub fn payload(&self, lookup: usize, payload: usize) -> Option<&Column> {
-        let build = self.layout.builds[self.direct.get(lookup)?.step].as_ref()?;
-        build.payload.get(payload)
+    /// Returns the step of each lookup: those by a source column first, then the others in order.
+    fn lookup_steps(&self) -> Vec<usize> {
+        let probes = self.operations.iter().filter_map(|operation| match operation {
+            Operation::Probe(probe) => Some(probe.step),
+            _ => None,
+        });
+        self.direct.iter().map(|direct| direct.step).chain(probes).collect()
     }
 
-    /// Returns how many payload columns a lookup has, with its entries' bounds: values `min ..= max` have an entry.
-    pub fn lookup(&self, lookup: usize) -> Option<(usize, i64, i64)> {
-        let build = self.layout.builds[self.direct.get(lookup)?.step].as_ref()?;
-        let BuildLookup::Unique(set) = &build.lookup else { return None };
-        Some((build.payload.len(), set.min, set.min.saturating_add_unsigned(set.domain.saturating_sub(1))))
+    /// Returns the build of a lookup.
+    pub fn build_of(&self, lookup: usize) -> Option<&Build> {
+        self.layout.builds[*self.lookup_steps().get(lookup)?].as_deref()
+    }
+
+    /// Notes which entries of a lookup's build met a row of a device: those with a flag that is not 0.
+    pub fn mark(&self, lookup: usize, flags: &[u8]) {
+        let step = self.lookup_steps().get(lookup).copied();
+        let matched = self.operations.iter().find_map(|operation| match operation {
+            Operation::Probe(probe) if Some(probe.step) == step => probe.matched.as_ref(),
+            _ => None,
+        });
+        for (matched, _) in matched.into_iter().flatten().zip(flags).filter(|(_, flag)| **flag != 0) {
+            matched.store(1, Ordering::Relaxed);
+        }
     }
 
     /// Lays out the members of a set as bits from `low` on, for values up to `high`.
@@ -190,7 +225,7 @@ impl Job {
         sets.nth(set).map_or_else(Vec::new, |set: &Set| set.words(low, high))
     }
 
-    /// Tells which morsels a part's rows are left in: a kernel takes whole parts, so all of them or none.
+    /// Returns the parts that have rows to compute: a kernel takes whole parts.
     pub fn parts(&self) -> Vec<usize> {
         let mut parts: Vec<usize> = self.morsels.iter().map(|morsel| morsel.part).collect();
         parts.dedup();
@@ -211,6 +246,74 @@ impl Job {
                 Ok(())
             }
             _ => Err(Error::internal("only an aggregation takes groups")),
+        }
+    }
+}
+
+impl Build {
+    /// Describes the build for a kernel; `way` says how rows lead into it if a source column does.
+    fn fused(&self, way: Option<Way>) -> Result<Lookup> {
+        let way = match (way, &self.lookup) {
+            (Some(way), _) => way,
+            (None, BuildLookup::All) => Way::All(self.rows),
+            (None, BuildLookup::Unique(set)) => Way::Unique { min: set.min, domain: set.domain },
+            (None, BuildLookup::Dense { set, .. }) => Way::Dense { min: set.min, domain: set.domain },
+            (None, BuildLookup::Hash(directory)) => match &directory.keys {
+                Keys::Packed { packing, .. } => Way::Hash { packing: packing.clone(), bits: directory.bits() },
+                Keys::Bytes(_) => {
+                    return Err(Error::unsupported("joins by keys that do not fit 64 bits are not on the device yet"));
+                }
+            },
+        };
+        let payload = self.payload.iter().map(|column| Slot {
+            name: String::new(),
+            kind: column.kind.clone(),
+            nullable: column.validity.is_some(),
+        });
+        let (empty, null_key) = (self.rows == 0, self.null_key);
+        Ok(Lookup { way, payload: payload.collect(), unique: self.is_unique(), empty, null_key })
+    }
+
+    /// Returns the payload columns.
+    pub fn columns(&self) -> &[Column] {
+        &self.payload
+    }
+
+    /// Returns how many entries there are, for flags of each.
+    pub fn entries(&self) -> usize {
+        match &self.lookup {
+            BuildLookup::Unique(set) => self.entries.max(set.domain as usize),
+            _ => self.entries,
+        }
+    }
+
+    /// Returns the keys of a set as bits from its smallest on.
+    pub fn key_bits(&self) -> Vec<u32> {
+        match &self.lookup {
+            BuildLookup::Unique(set) | BuildLookup::Dense { set, .. } if set.domain > 0 => {
+                set.words(set.min, set.min.saturating_add_unsigned(set.domain - 1))
+            }
+            _ => vec![0],
+        }
+    }
+
+    /// Returns where the entries of each place or bucket begin.
+    pub fn starts(&self) -> &[u32] {
+        match &self.lookup {
+            BuildLookup::Dense { starts, .. } => starts,
+            BuildLookup::Hash(directory) => &directory.starts,
+            _ => &[],
+        }
+    }
+
+    /// Returns the packed key of each entry.
+    pub fn packed_keys(&self) -> &[u64] {
+        match &self.lookup {
+            BuildLookup::Hash(directory) => match &directory.keys {
+                Keys::Packed { values, .. } => values,
+                Keys::Bytes(_) => &[],
+            },
+            _ => &[],
         }
     }
 }

@@ -97,6 +97,8 @@ pub struct StepMetrics {
 /// A pipeline ready to run over morsels, from any number of workers at once.
 pub struct Job {
     pub(crate) layout: Layout,
+    /// The smallest and largest integer of each slot, where statistics know them.
+    pub(crate) ranges: Vec<Option<(i64, i64)>>,
     pub(crate) functions: Vec<Arc<UserFunction>>,
     pub(crate) table: Arc<Table>,
     /// Matches that follow from a source column, known for every frame from the start.

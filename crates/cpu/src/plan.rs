@@ -235,13 +235,7 @@ impl<'q> Planner<'q> {
         }
         let most = if build.is_unique() { 1 } else { build.rows.max(1) };
         self.most_rows = self.most_rows.saturating_mul(most).saturating_add(build.rows);
-        let matched = probe.kind.emits_build_rows().then(|| {
-            let entries = build.entries.max(match &build.lookup {
-                Lookup::Unique(set) => set.domain as usize,
-                _ => 0,
-            });
-            (0..entries).map(|_| AtomicU8::new(0)).collect()
-        });
+        let matched = probe.kind.emits_build_rows().then(|| (0..build.entries()).map(|_| AtomicU8::new(0)).collect());
         let keys: Vec<String> = probe.keys.iter().map(|key| self.describe(key)).collect();
         self.notes.push(format!("{name}: {}", build.note()));
         let counter = self.label(format!("{name} on {}", keys.join(", ")));
@@ -363,7 +357,9 @@ impl<'q> Planner<'q> {
                 }
             }
         }
+        let ranges = self.domains.iter().map(|domain| domain.range.filter(|_| domain.dictionary.is_none()));
         Job {
+            ranges: ranges.collect(),
             layout: self.layout,
             functions: self.query.functions.clone(),
             table: self.table,

@@ -3,16 +3,18 @@
 //! A planner reads statistics and turns predicates into ranges and sets of codes, joins to dense builds into lookups by
 //! value, and group keys into places of an array. The result is plain data: an executor runs it, a generator prints it.
 
-use crate::{Aggregate, Expr, Slot, SlotId};
+use crate::{Aggregate, Expr, JoinKind, Slot, SlotId};
 
 /// A fused pipeline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fused {
     /// The pipeline's slots, nullable only where statistics allow a null.
     pub slots: Vec<Slot>,
+    /// The smallest and largest integer of each slot, where statistics know them.
+    pub ranges: Vec<Option<(i64, i64)>>,
     /// Where each slot's value comes from.
     pub origins: Vec<Origin>,
-    /// Builds that a source column's value leads into.
+    /// Builds that rows lead into.
     pub lookups: Vec<Lookup>,
     /// What happens to each row, in order.
     pub steps: Vec<FusedStep>,
@@ -25,7 +27,7 @@ pub struct Fused {
 pub enum Origin {
     /// A column of the source.
     Column(usize),
-    /// A payload column of a lookup, at the entry that the lookup's column leads to.
+    /// A payload column of a lookup, at the entry that the row leads to.
     Payload {
         /// Index in [`Fused::lookups`].
         lookup: usize,
@@ -36,13 +38,84 @@ pub enum Origin {
     Computed,
 }
 
-/// A build with one entry for each value of a key: entry = value − `min`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A build that rows lead into.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Lookup {
-    /// The source column that holds the key.
-    pub column: usize,
-    /// The value of entry 0.
+    /// How rows lead to its entries.
+    pub way: Way,
+    /// Its payload columns.
+    pub payload: Vec<Slot>,
+    /// Every key has at most one entry.
+    pub unique: bool,
+    /// It has no row.
+    pub empty: bool,
+    /// Some key is null.
+    pub null_key: bool,
+}
+
+/// How rows lead to the entries of a build.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Way {
+    /// Entry = value of a source column − `min`. Earlier steps keep only rows that have one.
+    Column {
+        /// The source column.
+        column: usize,
+        /// The value of entry 0.
+        min: i64,
+    },
+    /// Every entry, of so many, matches every row.
+    All(usize),
+    /// Entry = key − `min`, for keys of a set.
+    Unique {
+        /// The key of entry 0.
+        min: i64,
+        /// How many keys from there on may be in the set.
+        domain: u64,
+    },
+    /// Entries between two places of an array, at key − `min`.
+    Dense {
+        /// The key of place 0.
+        min: i64,
+        /// How many keys from there on have a place.
+        domain: u64,
+    },
+    /// Entries of equal packed key, neighbours in a bucket of an array of buckets.
+    Hash {
+        /// How keys are packed into 64 bits.
+        packing: Vec<Packed>,
+        /// How many bits of the hash choose the bucket.
+        bits: u32,
+    },
+}
+
+/// Where one key lies in a packed one: 0 is null, other values count from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packed {
+    /// The value packed as 1.
     pub min: i64,
+    /// How many values from there on can be packed.
+    pub span: u64,
+    /// How many bits lie below.
+    pub shift: u32,
+}
+
+/// A step that looks rows up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FusedProbe {
+    /// Index in [`Fused::lookups`].
+    pub lookup: usize,
+    /// Which rows come out.
+    pub kind: JoinKind,
+    /// One expression for each key of the build.
+    pub keys: Vec<Expr>,
+    /// A further condition on a pair: sees the row's slots and, from `first` on, all payload.
+    pub residual: Option<Expr>,
+    /// The first slot that the step adds; of `Mark`, the only one.
+    pub first: SlotId,
+    /// Null keys match null keys.
+    pub null_equals_null: bool,
+    /// See [`crate::Probe::null_aware`].
+    pub null_aware: bool,
 }
 
 /// One step of a fused pipeline.
@@ -66,6 +139,8 @@ pub enum FusedStep {
     },
     /// Keeps rows for which an expression is true.
     Filter(Expr),
+    /// Looks the row up.
+    Probe(FusedProbe),
     /// Defines slots from `first` on.
     Let {
         /// The first slot defined.

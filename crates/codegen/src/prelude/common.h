@@ -12,6 +12,18 @@
 #define FLOAT_ORDER(value) ORDER_OF_BITS(AS_I64(value))
 #define ORDER_OF_BITS(bits) ((bits) ^ (i64)((u64)((bits) >> 63) >> 1))
 
+// Entries of a key in a hashed build: its bucket's are neighbours, in the order of their keys.
+FUNCTION u32 find_hashed(GLOBAL const u32 *starts, GLOBAL const u64 *keys, u32 bits, u64 key, u32 *end) {
+    const u64 hash = (key ^ (key >> 32)) * 0x9e3779b97f4a7c15UL;
+    const u32 bucket = bits == 0 ? 0 : (u32)(hash >> (64 - bits)), last = starts[bucket + 1];
+    u32 entry = starts[bucket];
+    while (entry < last && keys[entry] < key) entry++;
+    const u32 first = entry;
+    while (entry < last && keys[entry] == key) entry++;
+    *end = entry;
+    return first;
+}
+
 // The civil date of a day since 1970-01-01, counted in eras of 400 years of 146097 days that begin on the first of March.
 FUNCTION i64 era_of(i64 day) { return (day + 719468 - (day + 719468 < 0 ? 146096 : 0)) / 146097; }
 FUNCTION i64 day_of_era(i64 day) { return day + 719468 - era_of(day) * 146097; }

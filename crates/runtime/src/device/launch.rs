@@ -7,7 +7,7 @@ use tandem_codegen::{Binding, Kernel, Layout, Output};
 use tandem_column::{Buffer, Column, Data, Error, Part, Result};
 use tandem_cpu::{Job, Worker, code_bounds};
 use tandem_device::{Argument, Event, Kernel as DeviceKernel, Memory, Queue, Shape};
-use tandem_pipeline::fused::{Fused, FusedStep};
+use tandem_pipeline::fused::{Fused, FusedStep, Way};
 
 use super::{
     Accelerator, DeviceMetrics,
@@ -25,8 +25,18 @@ const TABLE_BYTES: usize = 256 << 20;
 /// What all launches of a job share.
 struct Shared {
     sets: Vec<(Memory, i64)>,
-    payloads: Vec<Vec<Option<(Held, i64)>>>,
+    lookups: Vec<Placed>,
     failed: Memory,
+}
+
+/// What kernels read, and mark, of a lookup's build.
+#[derive(Default)]
+struct Placed {
+    payloads: Vec<Option<(Held, i64)>>,
+    bits: Option<Memory>,
+    starts: Option<Memory>,
+    keys: Option<Memory>,
+    matched: Option<Memory>,
 }
 
 /// Where a launch writes.
@@ -86,6 +96,7 @@ pub(super) fn run(accelerator: &Accelerator, job: &Job, cancel: &Cancel) -> Resu
     if failed != [0; 4] {
         return Err(Error::unsupported("a row has no value: the processor finds which"));
     }
+    run.matched()?;
     run.metrics.kernels = kernel_time(&run.events);
     // Drivers finish compiling at the first launch: only now the binary is all there is to load.
     for (text, program) in fresh {
@@ -177,6 +188,18 @@ impl Run<'_> {
                 columns.push((numbers, nulls));
             }
             self.job.collect(worker, part, rows, columns)?;
+        }
+        Ok(())
+    }
+
+    /// Notes in the job which build rows met a row.
+    fn matched(&mut self) -> Result<()> {
+        for (lookup, placed) in self.shared.lookups.iter().enumerate() {
+            let (Some(memory), Some(build)) = (&placed.matched, self.job.build_of(lookup)) else { continue };
+            let mut flags = vec![0; build.entries()];
+            self.queue.read(memory, 0, &mut flags, &[])?;
+            self.metrics.bytes_back += flags.len() as u64;
+            self.job.mark(lookup, &flags);
         }
         Ok(())
     }
@@ -275,19 +298,23 @@ fn arguments<'a>(
             Binding::Set(set) => Argument::Memory(&shared.sets[*set].0),
             Binding::SetShift { set, column } => Argument::U32(of(*column).wrapping_sub(shared.sets[*set].1) as u32),
             Binding::LookupShift(lookup) => {
-                let lookup = fused.lookups[*lookup];
-                Argument::I64(of(lookup.column).wrapping_sub(lookup.min))
+                let Way::Column { column, min } = fused.lookups[*lookup].way else { return Err(missing()) };
+                Argument::I64(of(column).wrapping_sub(min))
             }
             Binding::Payload { lookup, payload } => {
-                Argument::Memory(&shared.payloads[*lookup][*payload].as_ref().ok_or_else(missing)?.0.values)
+                Argument::Memory(&shared.lookups[*lookup].payloads[*payload].as_ref().ok_or_else(missing)?.0.values)
             }
             Binding::PayloadValidity { lookup, payload } => {
-                let (held, _) = shared.payloads[*lookup][*payload].as_ref().ok_or_else(missing)?;
+                let (held, _) = shared.lookups[*lookup].payloads[*payload].as_ref().ok_or_else(missing)?;
                 Argument::Memory(held.validity.as_ref().ok_or_else(missing)?)
             }
             Binding::PayloadBase { lookup, payload } => {
-                Argument::I64(shared.payloads[*lookup][*payload].as_ref().ok_or_else(missing)?.1)
+                Argument::I64(shared.lookups[*lookup].payloads[*payload].as_ref().ok_or_else(missing)?.1)
             }
+            Binding::KeyBits(lookup) => Argument::Memory(shared.lookups[*lookup].bits.as_ref().ok_or_else(missing)?),
+            Binding::Starts(lookup) => Argument::Memory(shared.lookups[*lookup].starts.as_ref().ok_or_else(missing)?),
+            Binding::PackedKeys(lookup) => Argument::Memory(shared.lookups[*lookup].keys.as_ref().ok_or_else(missing)?),
+            Binding::Matched(lookup) => Argument::Memory(shared.lookups[*lookup].matched.as_ref().ok_or_else(missing)?),
             Binding::Constant(value) => Argument::I64(*value),
             Binding::Groups => written(outputs.groups.as_ref()),
             Binding::Counts => written(outputs.counts.as_ref()),
@@ -323,22 +350,42 @@ fn prepare(
             sets.push((place_bytes(words.bytes(), device, queue, metrics)?, low));
         }
     }
-    let mut payloads = Vec::with_capacity(fused.lookups.len());
+    let mut lookups = Vec::with_capacity(fused.lookups.len());
     for lookup in 0..fused.lookups.len() {
-        let count = job.lookup(lookup).map_or(0, |(columns, ..)| columns);
-        let mut held = Vec::with_capacity(count);
-        for payload in 0..count {
+        let build = job.build_of(lookup).ok_or_else(|| Error::internal("a lookup has no build"))?;
+        let mut placed = Placed::default();
+        for (payload, column) in build.columns().iter().enumerate() {
             let used = kernel.bindings.contains(&Binding::Payload { lookup, payload });
-            held.push(match job.payload(lookup, payload).filter(|_| used) {
-                Some(column) => Some((place(column, device, queue, metrics)?, base(column))),
-                None => None,
-            });
+            let held = if used { Some((place(column, device, queue, metrics)?, base(column))) } else { None };
+            placed.payloads.push(held);
         }
-        payloads.push(held);
+        for binding in &kernel.bindings {
+            match binding {
+                Binding::KeyBits(at) if *at == lookup => {
+                    let bits: Buffer<u32> = build.key_bits().into();
+                    placed.bits = Some(place_bytes(bits.bytes(), device, queue, metrics)?);
+                }
+                Binding::Starts(at) if *at == lookup => {
+                    let starts: Buffer<u32> = build.starts().iter().copied().collect();
+                    placed.starts = Some(place_bytes(starts.bytes(), device, queue, metrics)?);
+                }
+                Binding::PackedKeys(at) if *at == lookup => {
+                    let keys: Buffer<u64> = build.packed_keys().iter().copied().collect();
+                    placed.keys = Some(place_bytes(keys.bytes(), device, queue, metrics)?);
+                }
+                Binding::Matched(at) if *at == lookup => {
+                    let matched = device.allocate(build.entries())?;
+                    queue.fill(&matched, 0, build.entries(), 0, &[])?;
+                    placed.matched = Some(matched);
+                }
+                _ => {}
+            }
+        }
+        lookups.push(placed);
     }
     let failed = device.allocate(4)?;
     queue.fill(&failed, 0, 4, 0, &[])?;
-    Ok(Shared { sets, payloads, failed })
+    Ok(Shared { sets, lookups, failed })
 }
 
 /// Returns what code 0 of a column stands for.

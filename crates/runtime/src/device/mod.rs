@@ -18,7 +18,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tandem_codegen::{Kernel, Layout, Target, Traits};
+use tandem_codegen::{Input, Kernel, Layout, Target, Traits};
 use tandem_column::{Class, Error, Result};
 use tandem_cpu::{Job, Worker};
 use tandem_device::{Backend, Device, Kind, Program};
@@ -128,11 +128,11 @@ impl Accelerator {
             job.table().parts[part].columns.iter().map(|column| Layout::of(column)).collect();
         let payloads: Vec<Vec<Result<Layout>>> = (0..fused.lookups.len())
             .map(|lookup| {
-                let count = job.lookup(lookup).map_or(0, |(columns, ..)| columns);
-                (0..count).filter_map(|payload| job.payload(lookup, payload)).map(Layout::of).collect()
+                job.build_of(lookup).map_or_else(Vec::new, |build| build.columns().iter().map(Layout::of).collect())
             })
             .collect();
-        tandem_codegen::generate(&fused, &columns, &payloads, self.traits, self.target())
+        let (traits, target) = (self.traits, self.target());
+        tandem_codegen::generate(Input { fused: &fused, columns: &columns, payloads: &payloads, traits, target })
     }
 
     /// Computes a whole job; its groups are in the worker.

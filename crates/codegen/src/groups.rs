@@ -1,0 +1,234 @@
+//! Rows into groups: what a group holds, which one a row belongs to, and what is added to it.
+
+use tandem_column::{Error, Repr, Result};
+use tandem_pipeline::{
+    AggregateFunction,
+    fused::{Accumulator, Fused, FusedAggregate, GroupKey, ROWS_COUNT},
+};
+
+use crate::{Binding, expression::c_type, kernel::Generator};
+
+/// Lays out what a group holds; returns it with the width of a group.
+fn plan(fused: &Fused, aggregates: &[FusedAggregate]) -> Result<(Vec<Accumulator>, usize)> {
+    use AggregateFunction as F;
+    let mut width = ROWS_COUNT + 1;
+    let mut place = || {
+        width += 1;
+        width - 1
+    };
+    let mut all = Vec::with_capacity(aggregates.len());
+    for FusedAggregate { aggregate, narrow } in aggregates {
+        let argument = aggregate.argument.map(|slot| &fused.slots[slot]);
+        if aggregate.distinct && !matches!(aggregate.function, F::Min | F::Max) {
+            return Err(Error::unsupported("aggregates of distinct values are not on the device yet"));
+        }
+        let everyone = aggregate.filter.is_none() && argument.is_none_or(|slot| !slot.nullable);
+        let count = if everyone { ROWS_COUNT } else { place() };
+        let repr = argument.map_or(Repr::Int, |slot| slot.kind.repr());
+        let averages_integers = aggregate.function == F::Average && argument.is_some_and(|slot| slot.kind.is_integer());
+        all.push(match (aggregate.function, repr) {
+            (F::CountRows | F::Count, _) => Accumulator::Count(count),
+            (F::Sum | F::Average, Repr::Float) => Accumulator::FloatSum { sum: place(), count },
+            (F::Average, Repr::Int) if averages_integers => Accumulator::FloatSum { sum: place(), count },
+            (F::Sum | F::Average, Repr::Int) if *narrow => Accumulator::Sum { sum: place(), count },
+            (F::Sum | F::Average, Repr::Int) => Accumulator::WideSum { low: place(), high: place(), count },
+            (F::Min | F::BoolAnd, Repr::Int | Repr::Boolean | Repr::Float) => {
+                Accumulator::Best { best: place(), count, smallest: true }
+            }
+            (F::Max | F::BoolOr, Repr::Int | Repr::Boolean | Repr::Float) => {
+                Accumulator::Best { best: place(), count, smallest: false }
+            }
+            (function, _) => {
+                return Err(Error::unsupported(format!("the aggregate {} is not on the device yet", function.name())));
+            }
+        });
+    }
+    Ok((all, width))
+}
+
+impl Generator<'_> {
+    /// Writes the kernel that counts groups.
+    pub(crate) fn groups(
+        &mut self,
+        rows: &str,
+        keys: &[GroupKey],
+        groups: usize,
+        aggregates: &[FusedAggregate],
+    ) -> Result<Vec<Accumulator>> {
+        let remark = "one table, or one for each work-item";
+        let out = self.text.argument(Binding::Groups, "GLOBAL i64 *", "groups", remark);
+        let (accumulators, width) = plan(self.input.fused, aggregates)?;
+        // One group is kept in registers and written at the end.
+        let registers = keys.is_empty();
+        self.text.line(format!("GLOBAL i64 *const table = TABLE({out}, {}UL);", groups * width));
+        if registers {
+            self.declare_registers(&accumulators);
+        }
+        self.text.open(&format!("FOR_ROWS(row, {rows}) {{"));
+        self.steps()?;
+        self.add(keys, aggregates, &accumulators, width)?;
+        self.close_row();
+        if registers {
+            self.write_registers(&accumulators);
+        }
+        Ok(accumulators)
+    }
+
+    /// Adds the row to its group.
+    fn add(
+        &mut self,
+        keys: &[GroupKey],
+        aggregates: &[FusedAggregate],
+        accumulators: &[Accumulator],
+        width: usize,
+    ) -> Result<()> {
+        let group = self.group(keys, width)?;
+        let place = |at: usize| match &group {
+            Some(group) => format!("{group} + {at}"),
+            None => format!("&a{at}"),
+        };
+        let registers = group.is_none();
+        for FusedAggregate { aggregate, .. } in aggregates {
+            for slot in aggregate.argument.into_iter().chain(aggregate.filter) {
+                self.slot(slot)?;
+            }
+        }
+        if self.predicated {
+            self.text.open("if (kept) {");
+        }
+        self.add_to(registers, "ADD", &place(ROWS_COUNT), "1");
+        for (FusedAggregate { aggregate, .. }, accumulator) in aggregates.iter().zip(accumulators) {
+            let argument = match aggregate.argument {
+                Some(slot) if aggregate.function != AggregateFunction::CountRows => Some(self.slot(slot)?),
+                _ => None,
+            };
+            let mut conditions: Vec<String> =
+                argument.iter().filter_map(|term| term.null.as_ref().map(|null| format!("!{null}"))).collect();
+            if let Some(slot) = aggregate.filter {
+                let filter = self.slot(slot)?;
+                conditions.push(filter.value);
+                conditions.extend(filter.null.map(|null| format!("!{null}")));
+            }
+            let value = argument.as_ref().map_or("0", |term| term.value.as_str()).to_string();
+            if let Some(term) = &argument
+                && !matches!(accumulator, Accumulator::Count(_))
+            {
+                c_type(&term.kind)?;
+            }
+            if !conditions.is_empty() {
+                self.text.open(&format!("if ({}) {{", conditions.join(" & ")));
+            }
+            let count = match *accumulator {
+                Accumulator::Count(count) => count,
+                Accumulator::Sum { sum, count } => {
+                    self.add_to(registers, "ADD", &place(sum), &value);
+                    count
+                }
+                Accumulator::WideSum { low, high, count } => {
+                    self.add_to(registers, "ADD", &place(low), &format!("({value} & 0xffffffffL)"));
+                    self.add_to(registers, "ADD", &place(high), &format!("({value} >> 32)"));
+                    count
+                }
+                Accumulator::FloatSum { sum, count } => {
+                    self.needs_fp64 = true;
+                    self.add_to(registers, "ADD_F64", &place(sum), &format!("(f64){value}"));
+                    count
+                }
+                Accumulator::Best { best, count, smallest } => {
+                    let floats = argument.as_ref().is_some_and(|term| term.kind.repr() == Repr::Float);
+                    let value = if floats { self.text.define("i64", &format!("FLOAT_ORDER({value})")) } else { value };
+                    self.add_to(registers, if smallest { "LEAST" } else { "MOST" }, &place(best), &value);
+                    count
+                }
+            };
+            if count != ROWS_COUNT {
+                self.add_to(registers, "ADD", &place(count), "1");
+            }
+            if !conditions.is_empty() {
+                self.text.close();
+            }
+        }
+        if self.predicated {
+            self.text.close();
+        }
+        Ok(())
+    }
+
+    fn add_to(&mut self, registers: bool, operation: &str, place: &str, value: &str) {
+        let name = place.trim_start_matches('&');
+        self.text.line(match (registers, operation) {
+            (false, _) => format!("{operation}({place}, {value});"),
+            (true, "LEAST") => format!("if ({value} < {name}) {name} = {value};"),
+            (true, "MOST") => format!("if ({value} > {name}) {name} = {value};"),
+            (true, _) => format!("{name} += {value};"),
+        });
+    }
+
+    /// Returns a pointer to the row's group; `None` where it is in registers.
+    fn group(&mut self, keys: &[GroupKey], width: usize) -> Result<Option<String>> {
+        let mut group: Option<String> = None;
+        for key in keys {
+            let term = self.slot(key.slot)?;
+            let min = self.text.argument(Binding::Constant(key.min), "const i64", "", "");
+            let mut place = format!("(u32)({} - {min})", term.value);
+            if let Some(null) = &term.null {
+                let last = key.size - 1;
+                place = format!("({null} ? {last}u : {place})");
+            }
+            let number = match group {
+                None => place,
+                Some(group) => format!("{group} * {}u + {place}", key.size),
+            };
+            group = Some(self.text.define("u32", &number));
+        }
+        Ok(group.map(|group| {
+            let name = format!("table + (u64){group} * {width}");
+            self.text.line(format!("GLOBAL i64 *const group = {name};"));
+            "group".to_string()
+        }))
+    }
+
+    fn declare_registers(&mut self, accumulators: &[Accumulator]) {
+        self.text.line(format!("i64 a{ROWS_COUNT} = 0;"));
+        for accumulator in accumulators {
+            match *accumulator {
+                Accumulator::Count(_) => {}
+                Accumulator::Sum { sum, .. } => self.text.line(format!("i64 a{sum} = 0;")),
+                Accumulator::FloatSum { sum, .. } => self.text.line(format!("f64 a{sum} = 0;")),
+                Accumulator::WideSum { low, high, .. } => self.text.line(format!("i64 a{low} = 0, a{high} = 0;")),
+                Accumulator::Best { best, smallest, .. } => {
+                    let worst = if smallest { "0x7fffffffffffffffL" } else { "(-0x7fffffffffffffffL - 1)" };
+                    self.text.line(format!("i64 a{best} = {worst};"));
+                }
+            }
+            let count = accumulator.count();
+            if count != ROWS_COUNT {
+                self.text.line(format!("i64 a{count} = 0;"));
+            }
+        }
+    }
+
+    fn write_registers(&mut self, accumulators: &[Accumulator]) {
+        let add = |at: usize| format!("ADD(table + {at}, a{at});");
+        self.text.line(add(ROWS_COUNT));
+        for accumulator in accumulators {
+            match *accumulator {
+                Accumulator::Count(_) => {}
+                Accumulator::Sum { sum, .. } => self.text.line(add(sum)),
+                Accumulator::FloatSum { sum, .. } => self.text.line(format!("ADD_F64(table + {sum}, a{sum});")),
+                Accumulator::WideSum { low, high, .. } => {
+                    self.text.line(add(low));
+                    self.text.line(add(high));
+                }
+                Accumulator::Best { best, smallest, .. } => {
+                    let name = if smallest { "LEAST" } else { "MOST" };
+                    self.text.line(format!("{name}(table + {best}, a{best});"));
+                }
+            }
+            let count = accumulator.count();
+            if count != ROWS_COUNT {
+                self.text.line(add(count));
+            }
+        }
+    }
+}
