@@ -6,7 +6,7 @@ use tandem_pipeline::{
     fused::{Accumulator, Fused, FusedSink, FusedStep, ROWS_COUNT},
 };
 
-use crate::{Binding, Layout, Target, Traits, expression::Term, text::Text};
+use crate::{Binding, Layout, Target, Traits, expression::Term, rows::RowColumn, text::Text};
 
 /// A generated kernel.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,8 +33,13 @@ pub enum Output {
         /// What a group holds: the count of its rows first, then these.
         accumulators: Vec<Accumulator>,
     },
-    /// Columns of 64-bit numbers, or bits of floats; each tells whether it has null flags, too.
-    Rows(Vec<bool>),
+    /// Rows.
+    Rows {
+        /// Their columns.
+        columns: Vec<RowColumn>,
+        /// How many ordinals each row has, for its order.
+        ordinals: usize,
+    },
 }
 
 impl Output {
@@ -53,7 +58,7 @@ impl Output {
     pub fn accumulators(&self) -> &[Accumulator] {
         match self {
             Output::Groups { accumulators, .. } => accumulators,
-            Output::Rows(_) => &[],
+            Output::Rows { .. } => &[],
         }
     }
 
@@ -61,7 +66,7 @@ impl Output {
     pub fn groups(&self) -> usize {
         match self {
             Output::Groups { groups, .. } => *groups,
-            Output::Rows(_) => 0,
+            Output::Rows { .. } => 0,
         }
     }
 
@@ -153,13 +158,13 @@ fn attempt(input: Input<'_>, predicated: bool) -> Result<(Kernel, bool)> {
             let body = generator.text.take_body();
             (["pipeline"].as_slice(), vec![body], Output::Groups { groups: *groups, accumulators })
         }
-        FusedSink::Rows { values } => {
+        FusedSink::Rows { values, order } => {
             // The second kernel has all arguments of the first, so it is written first.
-            let nullable = generator.rows(&rows, values)?;
+            let (columns, ordinals) = generator.rows(&rows, values, order)?;
             let generate = generator.text.take_body();
             generator.count(&rows)?;
             let count = generator.text.take_body();
-            (["count", "generate"].as_slice(), vec![count, generate], Output::Rows(nullable))
+            (["count", "generate"].as_slice(), vec![count, generate], Output::Rows { columns, ordinals })
         }
     };
     if generator.needs_fp64 && !traits.fp64 {
@@ -173,7 +178,7 @@ fn attempt(input: Input<'_>, predicated: bool) -> Result<(Kernel, bool)> {
     Ok((Kernel { text, names, body, bindings: generator.text.bindings(), output }, generator.fallible))
 }
 
-fn prelude(target: Target, traits: Traits) -> String {
+pub(crate) fn prelude(target: Target, traits: Traits) -> String {
     let mut text = String::new();
     if traits.chunked {
         text.push_str("#define CHUNKED\n");

@@ -10,22 +10,33 @@ use std::{
 
 use tandem_column::{Column, Data, Dictionary, Repr, Result, Table};
 use tandem_pipeline::{
-    Expr, Slot, SlotId,
-    fused::{Accumulator, Fused, FusedProbe, FusedSink, FusedStep, Lookup, Origin as FusedOrigin, Way},
+    Expr, Slot, SlotId, SortKey,
+    fused::{Accumulator, Fused, FusedProbe, FusedSink, FusedStep, Lookup, OrderKey, Origin as FusedOrigin, Way},
 };
 
 use crate::{
     Error, Job, Values, Vector,
     build::{Build, Lookup as BuildLookup},
     directory::Keys,
+    evaluate::Slots,
     filter::Filter,
-    frame::Origin,
+    frame::{Frame, Origin, fetch_matches},
     job::{Operation, SinkPlan, SinkState, Worker},
     set::Set,
 };
 
-/// The numbers of one column, and its null flags if it has some.
-pub type Numbers = (Vec<i64>, Option<Vec<u8>>);
+/// One column of rows that a kernel computed.
+#[derive(Debug)]
+pub enum Collected {
+    /// 64-bit numbers (codes, for text; bits, for floats), and bytes that are 1 where a value is null.
+    Numbers(Vec<i64>, Option<Vec<u8>>),
+    /// The rows of the part whose values they are.
+    Rows(Vec<u32>),
+    /// The entries of a build whose payload they are; `u32::MAX` for none.
+    Entries(Vec<u32>),
+    /// As an earlier column.
+    Same(usize),
+}
 
 impl Job {
     /// Describes the job for a kernel.
@@ -94,10 +105,32 @@ impl Job {
         });
         let sink = match &self.sink {
             SinkPlan::Aggregate(plan) => plan.fused()?,
-            _ => FusedSink::Rows { values: self.collected() },
+            SinkPlan::Sort { keys, .. } => FusedSink::Rows { values: self.collected(), order: self.order(keys)? },
+            _ => FusedSink::Rows { values: self.collected(), order: Vec::new() },
         };
-        let (slots, ranges) = (self.layout.slots.clone(), self.ranges.clone());
+        let ranges = self.domains.iter().map(|domain| domain.range.filter(|_| domain.dictionary.is_none()));
+        let (slots, ranges) = (self.layout.slots.clone(), ranges.collect());
         Ok(Fused { slots, ranges, origins: origins.collect(), lookups, steps, sink })
+    }
+
+    /// Describes an order whose keys are the first values of each row.
+    fn order(&self, keys: &[SortKey]) -> Result<Vec<OrderKey>> {
+        let key = |(value, key): (usize, &SortKey)| {
+            let text = self.layout.slots[key.slot].kind.repr() == Repr::Bytes;
+            if text && self.domains[key.slot].dictionary.is_none() {
+                return Err(Error::unsupported("an order by text without one dictionary is not on the device yet"));
+            }
+            Ok(OrderKey { value, descending: key.descending, nulls_first: key.nulls_first })
+        };
+        keys.iter().enumerate().map(key).collect()
+    }
+
+    /// Returns how many of the rows in order are wanted; `None` for rows in any order.
+    pub fn in_order(&self) -> Option<usize> {
+        match &self.sink {
+            SinkPlan::Sort { skip, fetch, .. } => Some(fetch.map_or(usize::MAX, |fetch| skip.saturating_add(fetch))),
+            _ => None,
+        }
     }
 
     /// Returns what a sink other than an aggregation collects of each row.
@@ -118,11 +151,10 @@ impl Job {
         let leftovers = |operation: &Operation| matches!(operation, Operation::Probe(probe) if probe.matched.is_some());
         match &self.sink {
             SinkPlan::Build { .. } => Some("the table of the join is laid out by the processor"),
-            SinkPlan::Sort { .. } => Some("the rows are sorted by the processor"),
             _ if self.operations.iter().any(leftovers) => {
                 Some("build rows of an outer join are added by the processor")
             }
-            SinkPlan::Aggregate(_) | SinkPlan::Materialize { .. } => None,
+            _ => None,
         }
     }
 
@@ -131,46 +163,87 @@ impl Job {
         self.enough.is_some_and(|enough| self.emitted.load(Ordering::Relaxed) >= enough)
     }
 
-    /// Adds rows that a kernel computed of a part to a worker's: 64-bit numbers (codes, for text; bits, for floats), and
-    /// bytes that are 1 where a value is null.
-    pub fn collect(&self, worker: &mut Worker, part: usize, rows: usize, columns: Vec<Numbers>) -> Result<()> {
+    /// Adds rows that a kernel computed to a worker's; `sorted` tells that they are all there are, in the sink's order.
+    /// Several parts may have rows at once if codes of text mean the same in all of them.
+    ///
+    /// # Errors
+    /// Unsupported if they do not; an exhausted memory budget.
+    pub fn collect(
+        &self,
+        worker: &mut Worker,
+        parts: &[usize],
+        rows: usize,
+        columns: Vec<Collected>,
+        sorted: bool,
+    ) -> Result<()> {
         let exprs = self.collected();
         let (SinkState::Collect(collector), true) = (&mut worker.sink, exprs.len() == columns.len()) else {
             return Err(Error::internal("an aggregation takes no rows"));
         };
-        let mut vectors = Vec::with_capacity(columns.len());
-        for (expr, (numbers, nulls)) in exprs.iter().zip(columns) {
-            let kind = expr.kind(&self.layout.slots);
-            let values = match kind.repr() {
-                Repr::Boolean => Values::Boolean(numbers.iter().map(|number| *number as u8).collect()),
-                Repr::Int => Values::Int(numbers),
-                Repr::Float => Values::Float(numbers.iter().map(|number| f64::from_bits(*number as u64)).collect()),
-                _ => {
-                    let dictionary =
-                        self.dictionary(expr, part).ok_or_else(|| Error::internal("codes without words"))?;
-                    // Nulls have any code.
-                    let last = dictionary.len().saturating_sub(1) as i64;
-                    let codes = numbers.iter().map(|number| (*number).clamp(0, last) as u32).collect();
-                    Values::Code { codes, dictionary }
+        let [part, others @ ..] = parts else { return Err(Error::internal("rows belong to a part")) };
+        let mut vectors: Vec<Rc<Vector>> = Vec::with_capacity(columns.len());
+        for (expr, column) in exprs.iter().zip(columns) {
+            let vector = match column {
+                Collected::Same(earlier) => vectors[earlier].clone(),
+                Collected::Rows(list) => {
+                    let (Expr::Slot(slot), true) = (expr, others.is_empty()) else {
+                        return Err(Error::unsupported("rows of several parts are put together by the processor"));
+                    };
+                    let frame = Frame::list(&self.layout, &self.table.parts[*part], list);
+                    frame.vector(*slot)?
                 }
+                Collected::Entries(list) => {
+                    let payload = self.payload_of(expr).ok_or_else(|| Error::internal("entries without payload"))?;
+                    Rc::new(fetch_matches(payload, &list))
+                }
+                Collected::Numbers(numbers, nulls) => Rc::new(self.vector_of(expr, parts, numbers, nulls)?),
             };
-            let valid: Option<Vec<u8>> = nulls.map(|nulls| nulls.iter().map(|null| 1 - null).collect());
-            vectors.push(Rc::new(Vector { values, valid: valid.filter(|valid| valid.contains(&0)) }));
+            vectors.push(vector);
         }
-        collector.push(part, rows, &vectors)?;
+        collector.push(*part, rows, &vectors)?;
         self.emitted.fetch_add(rows, Ordering::Relaxed);
+        worker.sorted = sorted;
         worker.rows_out += rows as u64;
         let counter = worker.counters.last_mut().expect("the sink has a counter");
         counter.rows_in += rows as u64;
         Ok(())
     }
 
+    fn vector_of(&self, expr: &Expr, parts: &[usize], numbers: Vec<i64>, nulls: Option<Vec<u8>>) -> Result<Vector> {
+        let values = match expr.kind(&self.layout.slots).repr() {
+            Repr::Boolean => Values::Boolean(numbers.iter().map(|number| *number as u8).collect()),
+            Repr::Int => Values::Int(numbers),
+            Repr::Float => Values::Float(numbers.iter().map(|number| f64::from_bits(*number as u64)).collect()),
+            _ => {
+                let mut all = parts.iter().map(|part| self.dictionary(expr, *part));
+                let dictionary = all.next().flatten().ok_or_else(|| Error::internal("codes without words"))?;
+                if all.any(|other| !other.is_some_and(|other| Arc::ptr_eq(&other, &dictionary))) {
+                    return Err(Error::unsupported("parts with other dictionaries are put together by the processor"));
+                }
+                // Nulls have any code.
+                let last = dictionary.len().saturating_sub(1) as i64;
+                let codes = numbers.iter().map(|number| (*number).clamp(0, last) as u32).collect();
+                Values::Code { codes, dictionary }
+            }
+        };
+        let valid: Option<Vec<u8>> = nulls.map(|nulls| nulls.iter().map(|null| 1 - null).collect());
+        Ok(Vector { values, valid: valid.filter(|valid| valid.contains(&0)) })
+    }
+
+    /// Returns the payload column behind a slot.
+    fn payload_of(&self, expr: &Expr) -> Option<&Column> {
+        let Expr::Slot(slot) = expr else { return None };
+        match &self.layout.origins[*slot] {
+            Origin::Payload { step, payload } => self.layout.builds[*step].as_ref()?.payload.get(*payload),
+            _ => None,
+        }
+    }
+
     fn dictionary(&self, expr: &Expr, part: usize) -> Option<Arc<Dictionary>> {
         let Expr::Slot(slot) = expr else { return None };
         let column = match &self.layout.origins[*slot] {
             Origin::Source(column) => &*self.table.parts[part].columns[*column],
-            Origin::Payload { step, payload } => &self.layout.builds[*step].as_ref()?.payload[*payload],
-            Origin::Computed => return None,
+            _ => self.payload_of(expr)?,
         };
         match &column.data {
             Data::Dictionary { dictionary, .. } => Some(dictionary.clone()),

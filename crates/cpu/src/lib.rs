@@ -29,7 +29,7 @@ mod vector;
 
 pub use build::Build;
 pub use collect::values_table;
-pub use fused::Numbers;
+pub use fused::Collected;
 pub use job::{Job, Morsel, Output, Parallel, Settings, StepMetrics, Worker};
 pub use mask::code_bounds;
 pub use memory::MemoryBudget;

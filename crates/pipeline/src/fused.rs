@@ -166,7 +166,20 @@ pub enum FusedSink {
     Rows {
         /// One column for each.
         values: Vec<Expr>,
+        /// The order that they are wanted in; none for any order.
+        order: Vec<OrderKey>,
     },
+}
+
+/// One key of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderKey {
+    /// Which of the values.
+    pub value: usize,
+    /// Largest first.
+    pub descending: bool,
+    /// Nulls before all values.
+    pub nulls_first: bool,
 }
 
 /// One key of an array of groups: its place is value − `min`, the last place is null where `nullable`.
