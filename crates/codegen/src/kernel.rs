@@ -6,7 +6,7 @@ use tandem_pipeline::{
     fused::{Accumulator, Fused, FusedSink, FusedStep, ROWS_COUNT},
 };
 
-use crate::{Binding, Layout, Target, Traits, expression::Term, rows::RowColumn, text::Text};
+use crate::{Binding, Layout, Target, Traits, expression::Term, groups::Groups, rows::RowColumn, text::Text};
 
 /// A generated kernel.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,8 +28,8 @@ pub struct Kernel {
 pub enum Output {
     /// Tables of groups.
     Groups {
-        /// How many groups a table has.
-        groups: usize,
+        /// How many groups a table has; `None` for one hash table of any power of two.
+        groups: Option<usize>,
         /// What a group holds: the count of its rows first, then these.
         accumulators: Vec<Accumulator>,
     },
@@ -59,14 +59,6 @@ impl Output {
         match self {
             Output::Groups { accumulators, .. } => accumulators,
             Output::Rows { .. } => &[],
-        }
-    }
-
-    /// Returns how many groups a table has; none for rows.
-    pub fn groups(&self) -> usize {
-        match self {
-            Output::Groups { groups, .. } => *groups,
-            Output::Rows { .. } => 0,
         }
     }
 
@@ -111,6 +103,8 @@ pub(crate) struct Generator<'f> {
     pub(crate) pair: Option<(SlotId, usize)>,
     /// The loops over entries that are open.
     pub(crate) loops: usize,
+    /// Groups are in a hash table that all work-items share.
+    pub(crate) hashed: bool,
     pub(crate) needs_fp64: bool,
     /// Some row may have no value.
     pub(crate) fallible: bool,
@@ -144,6 +138,7 @@ fn attempt(input: Input<'_>, predicated: bool) -> Result<(Kernel, bool)> {
         absent: vec![None; fused.lookups.len()],
         pair: None,
         loops: 0,
+        hashed: false,
         needs_fp64: false,
         fallible: false,
         predicated,
@@ -151,12 +146,14 @@ fn attempt(input: Input<'_>, predicated: bool) -> Result<(Kernel, bool)> {
     let rows = generator.text.argument(Binding::Rows, "const u32", "rows", "");
     let (names, bodies, output) = match &fused.sink {
         FusedSink::Groups { keys, groups, aggregates } => {
-            if !traits.chunked && !traits.int64_atomics {
-                return Err(Error::unsupported("the device has no atomic operations on 64 bits"));
-            }
-            let accumulators = generator.groups(&rows, keys, *groups, aggregates)?;
+            let accumulators = generator.groups(&rows, Groups::Array(keys, *groups), aggregates)?;
             let body = generator.text.take_body();
-            (["pipeline"].as_slice(), vec![body], Output::Groups { groups: *groups, accumulators })
+            (["pipeline"].as_slice(), vec![body], Output::Groups { groups: Some(*groups), accumulators })
+        }
+        FusedSink::Hashed { keys, aggregates } => {
+            let accumulators = generator.groups(&rows, Groups::Hashed(keys), aggregates)?;
+            let body = generator.text.take_body();
+            (["pipeline"].as_slice(), vec![body], Output::Groups { groups: None, accumulators })
         }
         FusedSink::Rows { values, order } => {
             // The second kernel has all arguments of the first, so it is written first.

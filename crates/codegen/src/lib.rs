@@ -142,6 +142,12 @@ pub enum Binding {
     Constant(i64),
     /// The tables of groups, 64-bit numbers.
     Groups,
+    /// The number of each place of a hash table of groups, 64 bits; all ones where it has none.
+    GroupNumbers,
+    /// How many places a hash table of groups has, less one, 32 bits.
+    GroupMask,
+    /// One 32-bit number, set when a hash table of groups is too small.
+    Full,
     /// How many rows each work-item of each part keeps, 32 bits; then where each begins to write.
     Counts,
     /// Where the part's counts begin, 32 bits.

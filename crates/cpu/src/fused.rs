@@ -16,6 +16,7 @@ use tandem_pipeline::{
 
 use crate::{
     Error, Job, Values, Vector,
+    aggregate::HashedGroups,
     build::{Build, Lookup as BuildLookup},
     directory::Keys,
     evaluate::Slots,
@@ -104,7 +105,11 @@ impl Job {
             Origin::Computed => FusedOrigin::Computed,
         });
         let sink = match &self.sink {
-            SinkPlan::Aggregate(plan) => plan.fused()?,
+            SinkPlan::Aggregate(plan) => plan.fused(&|slot| {
+                let Origin::Payload { step, .. } = &self.layout.origins[slot] else { return None };
+                let lookup = steps_of.iter().position(|known| known == step)?;
+                Some((lookup, self.build_of(lookup)?.entries()))
+            })?,
             SinkPlan::Sort { keys, .. } => FusedSink::Rows { values: self.collected(), order: self.order(keys)? },
             _ => FusedSink::Rows { values: self.collected(), order: Vec::new() },
         };
@@ -303,6 +308,20 @@ impl Job {
         let mut parts: Vec<usize> = self.morsels.iter().map(|morsel| morsel.part).collect();
         parts.dedup();
         parts
+    }
+
+    /// Adds a hash table of groups that a kernel counted to a worker's.
+    pub fn absorb_hashed(&self, worker: &mut Worker, hashed: &HashedGroups<'_>) -> Result<()> {
+        let (SinkPlan::Aggregate(plan), SinkState::Aggregate(state)) = (&self.sink, &mut worker.sink) else {
+            return Err(Error::internal("only an aggregation takes groups"));
+        };
+        let steps = self.lookup_steps();
+        worker.rows_out += plan.absorb_hashed(state, hashed, &|slot, lookup, entries| {
+            let Origin::Payload { step, .. } = &self.layout.origins[slot] else { return None };
+            let payload = self.payload_of(&Expr::Slot(slot)).filter(|_| steps[lookup] == *step)?;
+            Some(fetch_matches(payload, entries))
+        })?;
+        Ok(())
     }
 
     /// Adds the groups that a kernel counted to a worker's.

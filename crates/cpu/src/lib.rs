@@ -27,6 +27,7 @@ mod sort;
 mod support;
 mod vector;
 
+pub use aggregate::HashedGroups;
 pub use build::Build;
 pub use collect::values_table;
 pub use fused::Collected;

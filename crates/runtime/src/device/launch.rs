@@ -7,7 +7,7 @@ use tandem_codegen::{Binding, Kernel, Layout, Output};
 use tandem_column::{Buffer, Column, Data, Error, Part, Result};
 use tandem_cpu::{Job, Worker, code_bounds};
 use tandem_device::{Argument, Event, Kernel as DeviceKernel, Memory, Program, Queue, Shape};
-use tandem_pipeline::fused::{Fused, FusedStep, Way};
+use tandem_pipeline::fused::{Fused, FusedSink, FusedStep, HashKey, Way};
 
 use super::{
     Accelerator, DeviceMetrics,
@@ -42,6 +42,9 @@ struct Placed {
 #[derive(Default)]
 pub(super) struct Outputs {
     pub(super) groups: Option<Memory>,
+    pub(super) numbers: Option<Memory>,
+    pub(super) mask: u32,
+    pub(super) full: Option<Memory>,
     pub(super) counts: Option<Memory>,
     pub(super) counts_from: u32,
     pub(super) values: Vec<Option<Memory>>,
@@ -139,6 +142,14 @@ impl Run<'_> {
     /// Returns the kernels of a part.
     pub(super) fn kernel(&self, part: usize) -> &(Kernel, Vec<DeviceKernel>) {
         &self.kernels[self.kernel_of[&part]]
+    }
+
+    /// Returns what the numbers of hashed groups are made of.
+    pub(super) fn hash_keys(&self) -> Vec<HashKey> {
+        match &self.fused.sink {
+            FusedSink::Hashed { keys, .. } => keys.clone(),
+            _ => Vec::new(),
+        }
     }
 
     /// Fails if some row has no value.
@@ -334,6 +345,9 @@ fn arguments<'a>(
             Binding::Matched(lookup) => Argument::Memory(shared.lookups[*lookup].matched.as_ref().ok_or_else(missing)?),
             Binding::Constant(value) => Argument::I64(*value),
             Binding::Groups => written(outputs.groups.as_ref()),
+            Binding::GroupNumbers => written(outputs.numbers.as_ref()),
+            Binding::GroupMask => Argument::U32(outputs.mask),
+            Binding::Full => written(outputs.full.as_ref()),
             Binding::Counts => written(outputs.counts.as_ref()),
             Binding::CountsFrom => Argument::U32(outputs.counts_from),
             Binding::Ordinal(at) => written(outputs.ordinals.get(*at)),
