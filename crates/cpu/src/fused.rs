@@ -1,43 +1,22 @@
-//! A job as plain data for a generated kernel, and the groups that such a kernel counted.
-//!
-//! A device is one more worker of a job: it takes some of its rows, and its table of groups is merged with those of the
-//! other workers.
+//! A job as plain data for a generated kernel. A device is one more worker of a job: `absorb` takes what it computed.
 
-use std::{
-    rc::Rc,
-    sync::{Arc, atomic::Ordering},
-};
+use std::sync::{Arc, atomic::Ordering};
 
-use tandem_column::{Column, Data, Dictionary, Repr, Result, Table};
+use tandem_column::{Column, Repr, Result, Table};
 use tandem_pipeline::{
     Expr, Slot, SlotId, SortKey,
-    fused::{Accumulator, Fused, FusedProbe, FusedSink, FusedStep, Lookup, OrderKey, Origin as FusedOrigin, Way},
+    fused::{Fused, FusedProbe, FusedSink, FusedStep, Lookup, OrderKey, Origin as FusedOrigin, Way},
 };
 
 use crate::{
-    Error, Job, Values, Vector,
-    aggregate::HashedGroups,
+    Error, Job,
     build::{Build, Lookup as BuildLookup},
     directory::Keys,
-    evaluate::Slots,
     filter::Filter,
-    frame::{Frame, Origin, fetch_matches},
-    job::{Operation, SinkPlan, SinkState, Worker},
+    frame::Origin,
+    job::{Operation, SinkPlan, Worker},
     set::Set,
 };
-
-/// One column of rows that a kernel computed.
-#[derive(Debug)]
-pub enum Collected {
-    /// 64-bit numbers (codes, for text; bits, for floats), and bytes that are 1 where a value is null.
-    Numbers(Vec<i64>, Option<Vec<u8>>),
-    /// The rows of the part whose values they are.
-    Rows(Vec<u32>),
-    /// The entries of a build whose payload they are; `u32::MAX` for none.
-    Entries(Vec<u32>),
-    /// As an earlier column.
-    Same(usize),
-}
 
 impl Job {
     /// Describes the job for a kernel.
@@ -139,7 +118,7 @@ impl Job {
     }
 
     /// Returns what a sink other than an aggregation collects of each row.
-    fn collected(&self) -> Vec<Expr> {
+    pub(crate) fn collected(&self) -> Vec<Expr> {
         let slots = |slots: &[SlotId]| slots.iter().copied().map(Expr::Slot).collect::<Vec<_>>();
         match &self.sink {
             SinkPlan::Build { keys, payload, .. } => keys.iter().cloned().chain(slots(payload)).collect(),
@@ -152,108 +131,25 @@ impl Job {
     }
 
     /// Says what is left to the processor when a device has computed the rows; `None` if nothing is.
-    pub fn rest(&self) -> Option<&'static str> {
-        let leftovers = |operation: &Operation| matches!(operation, Operation::Probe(probe) if probe.matched.is_some());
+    pub fn rest(&self, worker: &Worker) -> Option<&'static str> {
         match &self.sink {
-            SinkPlan::Build { .. } => Some("the table of the join is laid out by the processor"),
-            _ if self.operations.iter().any(leftovers) => {
-                Some("build rows of an outer join are added by the processor")
+            SinkPlan::Build { .. } if worker.built.is_none() && worker.rows_out > 0 => {
+                Some("the table of the join is laid out by the processor")
             }
+            _ if self.has_leftovers() => Some("build rows of an outer join are added by the processor"),
             _ => None,
         }
+    }
+
+    /// Tells whether build rows come out at the end.
+    pub(crate) fn has_leftovers(&self) -> bool {
+        let leftovers = |operation: &Operation| matches!(operation, Operation::Probe(probe) if probe.matched.is_some());
+        self.operations.iter().any(leftovers)
     }
 
     /// Tells whether a limit has all the rows it wants.
     pub fn has_enough(&self) -> bool {
         self.enough.is_some_and(|enough| self.emitted.load(Ordering::Relaxed) >= enough)
-    }
-
-    /// Adds rows that a kernel computed to a worker's; `sorted` tells that they are all there are, in the sink's order.
-    /// Several parts may have rows at once if codes of text mean the same in all of them.
-    ///
-    /// # Errors
-    /// Unsupported if they do not; an exhausted memory budget.
-    pub fn collect(
-        &self,
-        worker: &mut Worker,
-        parts: &[usize],
-        rows: usize,
-        columns: Vec<Collected>,
-        sorted: bool,
-    ) -> Result<()> {
-        let exprs = self.collected();
-        let (SinkState::Collect(collector), true) = (&mut worker.sink, exprs.len() == columns.len()) else {
-            return Err(Error::internal("an aggregation takes no rows"));
-        };
-        let [part, others @ ..] = parts else { return Err(Error::internal("rows belong to a part")) };
-        let mut vectors: Vec<Rc<Vector>> = Vec::with_capacity(columns.len());
-        for (expr, column) in exprs.iter().zip(columns) {
-            let vector = match column {
-                Collected::Same(earlier) => vectors[earlier].clone(),
-                Collected::Rows(list) => {
-                    let (Expr::Slot(slot), true) = (expr, others.is_empty()) else {
-                        return Err(Error::unsupported("rows of several parts are put together by the processor"));
-                    };
-                    let frame = Frame::list(&self.layout, &self.table.parts[*part], list);
-                    frame.vector(*slot)?
-                }
-                Collected::Entries(list) => {
-                    let payload = self.payload_of(expr).ok_or_else(|| Error::internal("entries without payload"))?;
-                    Rc::new(fetch_matches(payload, &list))
-                }
-                Collected::Numbers(numbers, nulls) => Rc::new(self.vector_of(expr, parts, numbers, nulls)?),
-            };
-            vectors.push(vector);
-        }
-        collector.push(*part, rows, &vectors)?;
-        self.emitted.fetch_add(rows, Ordering::Relaxed);
-        worker.sorted = sorted;
-        worker.rows_out += rows as u64;
-        let counter = worker.counters.last_mut().expect("the sink has a counter");
-        counter.rows_in += rows as u64;
-        Ok(())
-    }
-
-    fn vector_of(&self, expr: &Expr, parts: &[usize], numbers: Vec<i64>, nulls: Option<Vec<u8>>) -> Result<Vector> {
-        let values = match expr.kind(&self.layout.slots).repr() {
-            Repr::Boolean => Values::Boolean(numbers.iter().map(|number| *number as u8).collect()),
-            Repr::Int => Values::Int(numbers),
-            Repr::Float => Values::Float(numbers.iter().map(|number| f64::from_bits(*number as u64)).collect()),
-            _ => {
-                let mut all = parts.iter().map(|part| self.dictionary(expr, *part));
-                let dictionary = all.next().flatten().ok_or_else(|| Error::internal("codes without words"))?;
-                if all.any(|other| !other.is_some_and(|other| Arc::ptr_eq(&other, &dictionary))) {
-                    return Err(Error::unsupported("parts with other dictionaries are put together by the processor"));
-                }
-                // Nulls have any code.
-                let last = dictionary.len().saturating_sub(1) as i64;
-                let codes = numbers.iter().map(|number| (*number).clamp(0, last) as u32).collect();
-                Values::Code { codes, dictionary }
-            }
-        };
-        let valid: Option<Vec<u8>> = nulls.map(|nulls| nulls.iter().map(|null| 1 - null).collect());
-        Ok(Vector { values, valid: valid.filter(|valid| valid.contains(&0)) })
-    }
-
-    /// Returns the payload column behind a slot.
-    fn payload_of(&self, expr: &Expr) -> Option<&Column> {
-        let Expr::Slot(slot) = expr else { return None };
-        match &self.layout.origins[*slot] {
-            Origin::Payload { step, payload } => self.layout.builds[*step].as_ref()?.payload.get(*payload),
-            _ => None,
-        }
-    }
-
-    fn dictionary(&self, expr: &Expr, part: usize) -> Option<Arc<Dictionary>> {
-        let Expr::Slot(slot) = expr else { return None };
-        let column = match &self.layout.origins[*slot] {
-            Origin::Source(column) => &*self.table.parts[part].columns[*column],
-            _ => self.payload_of(expr)?,
-        };
-        match &column.data {
-            Data::Dictionary { dictionary, .. } => Some(dictionary.clone()),
-            _ => None,
-        }
     }
 
     fn column(&self, slot: usize) -> Result<usize> {
@@ -269,7 +165,7 @@ impl Job {
     }
 
     /// Returns the step of each lookup: those by a source column first, then the others in order.
-    fn lookup_steps(&self) -> Vec<usize> {
+    pub(crate) fn lookup_steps(&self) -> Vec<usize> {
         let probes = self.operations.iter().filter_map(|operation| match operation {
             Operation::Probe(probe) => Some(probe.step),
             _ => None,
@@ -280,18 +176,6 @@ impl Job {
     /// Returns the build of a lookup.
     pub fn build_of(&self, lookup: usize) -> Option<&Build> {
         self.layout.builds[*self.lookup_steps().get(lookup)?].as_deref()
-    }
-
-    /// Notes which entries of a lookup's build met a row of a device: those with a flag that is not 0.
-    pub fn mark(&self, lookup: usize, flags: &[u8]) {
-        let step = self.lookup_steps().get(lookup).copied();
-        let matched = self.operations.iter().find_map(|operation| match operation {
-            Operation::Probe(probe) if Some(probe.step) == step => probe.matched.as_ref(),
-            _ => None,
-        });
-        for (matched, _) in matched.into_iter().flatten().zip(flags).filter(|(_, flag)| **flag != 0) {
-            matched.store(1, Ordering::Relaxed);
-        }
     }
 
     /// Lays out the members of a set as bits from `low` on, for values up to `high`.
@@ -308,37 +192,6 @@ impl Job {
         let mut parts: Vec<usize> = self.morsels.iter().map(|morsel| morsel.part).collect();
         parts.dedup();
         parts
-    }
-
-    /// Adds a hash table of groups that a kernel counted to a worker's.
-    pub fn absorb_hashed(&self, worker: &mut Worker, hashed: &HashedGroups<'_>) -> Result<()> {
-        let (SinkPlan::Aggregate(plan), SinkState::Aggregate(state)) = (&self.sink, &mut worker.sink) else {
-            return Err(Error::internal("only an aggregation takes groups"));
-        };
-        let steps = self.lookup_steps();
-        worker.rows_out += plan.absorb_hashed(state, hashed, &|slot, lookup, entries| {
-            let Origin::Payload { step, .. } = &self.layout.origins[slot] else { return None };
-            let payload = self.payload_of(&Expr::Slot(slot)).filter(|_| steps[lookup] == *step)?;
-            Some(fetch_matches(payload, entries))
-        })?;
-        Ok(())
-    }
-
-    /// Adds the groups that a kernel counted to a worker's.
-    pub fn absorb(
-        &self,
-        worker: &mut Worker,
-        numbers: &[i64],
-        width: usize,
-        accumulators: &[Accumulator],
-    ) -> Result<()> {
-        match (&self.sink, &mut worker.sink) {
-            (SinkPlan::Aggregate(plan), SinkState::Aggregate(state)) => {
-                worker.rows_out += plan.absorb(state, numbers, width, accumulators);
-                Ok(())
-            }
-            _ => Err(Error::internal("only an aggregation takes groups")),
-        }
     }
 }
 
@@ -367,7 +220,7 @@ impl Build {
     }
 
     /// Returns the payload columns.
-    pub fn columns(&self) -> &[Column] {
+    pub fn columns(&self) -> &[Arc<Column>] {
         &self.payload
     }
 

@@ -152,6 +152,8 @@ pub struct Worker {
     pub(crate) rows_out: u64,
     /// The rows collected are in the sink's order already.
     pub(crate) sorted: bool,
+    /// The build, if it is laid out already.
+    pub(crate) built: Option<Build>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -221,7 +223,7 @@ impl Job {
             SinkPlan::Materialize { kinds, .. } => collector(kinds, "the result"),
         };
         let counters = vec![Counter::default(); self.labels.len()];
-        Worker { sink, selection: self.first.state(), counters, rows_out: 0, sorted: false }
+        Worker { sink, selection: self.first.state(), counters, rows_out: 0, sorted: false, built: None }
     }
 
     /// Takes one morsel through the pipeline.
@@ -358,6 +360,7 @@ impl Job {
                 sum.time += counter.time;
             }
         }
+        let built = workers.iter_mut().find_map(|worker| worker.built.take());
         let sorted = matches!(workers.as_slice(), [worker] if worker.sorted);
         let (mut collectors, mut states) = (Vec::new(), Vec::new());
         for worker in workers {
@@ -368,9 +371,15 @@ impl Job {
         }
         let (output, rows, bytes) = match &self.sink {
             SinkPlan::Build { keys, kinds, used, .. } => {
-                let (rows, mut vectors) = concat_all(kinds, collectors);
-                let payload = vectors.split_off(keys.len());
-                let build = Build::new(rows, vectors, payload, &kinds[keys.len()..], *used)?;
+                let build = match built {
+                    Some(build) => build,
+                    None => {
+                        let (rows, mut vectors) = concat_all(kinds, collectors);
+                        let payload = vectors.split_off(keys.len());
+                        Build::new(rows, vectors, payload, &kinds[keys.len()..], *used)?
+                    }
+                };
+                let rows = build.rows;
                 let bytes = build.byte_len();
                 (Output::Build(Arc::new(build)), rows, bytes)
             }

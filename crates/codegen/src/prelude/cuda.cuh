@@ -17,6 +17,9 @@ typedef double f64;
 #define ITEMS (gridDim.x * blockDim.x)
 #define HIGH_PRODUCT(a, b) __mul64hi(a, b)
 
+#define ATOMIC_ADD_32(place, value) atomicAdd((place), (u32)(value))
+#define ATOMIC_OR_32(place, value) atomicOr((place), (u32)(value))
+#define ATOMIC_AND_32(place, value) atomicAnd((place), (u32)(value))
 #define RAISE(flag) atomicOr((flag), 1)
 #define ATOMIC_ADD(place, value) atomicAdd((u64 *)(place), (u64)(i64)(value))
 #define ATOMIC_LEAST(place, value) atomicMin((place), (i64)(value))

@@ -26,6 +26,9 @@ typedef double f64;
 #define ITEMS get_global_size(0)
 #define HIGH_PRODUCT(a, b) mul_hi(a, b)
 
+#define ATOMIC_ADD_32(place, value) atomic_add((volatile GLOBAL u32 *)(place), value)
+#define ATOMIC_OR_32(place, value) atomic_or((volatile GLOBAL u32 *)(place), value)
+#define ATOMIC_AND_32(place, value) atomic_and((volatile GLOBAL u32 *)(place), value)
 #define RAISE(flag) atomic_or((volatile GLOBAL i32 *)(flag), 1)
 #ifdef ATOM64
 #define ATOMIC_ADD(place, value) atom_add((volatile GLOBAL i64 *)(place), (i64)(value))

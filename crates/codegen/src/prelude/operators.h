@@ -78,3 +78,71 @@ KERNEL void gather_8(GLOBAL const u8 *values, GLOBAL const u32 *order, const u32
 KERNEL void fill_groups(GLOBAL i64 *table, GLOBAL const i64 *group, const u32 width, const u32 numbers) {
     FOR_ROWS(i, numbers) table[i] = group[i % width];
 }
+
+// Builds by an integer key that has a place for every value from the smallest on. `nulls` may be absent.
+#define PRESENT(nulls, i) (!(nulls) || !(nulls)[i])
+#define NO_ENTRY 0xffffffffu
+// The smallest and largest number of each share, and how many are not null.
+KERNEL void find_range(GLOBAL const i64 *values, GLOBAL const u8 *nulls, const u32 count, GLOBAL i64 *out) {
+    SHARE(count);
+    i64 least = 0x7fffffffffffffffL, most = -0x7fffffffffffffffL - 1, present = 0;
+    for (u32 i = begin; i < end; i++) {
+        if (!PRESENT(nulls, i)) continue;
+        const i64 value = values[i];
+        least = value < least ? value : least;
+        most = value > most ? value : most;
+        present++;
+    }
+    out[3 * ITEM] = least;
+    out[3 * ITEM + 1] = most;
+    out[3 * ITEM + 2] = present;
+}
+// The bit of each key; tells whether a key repeats.
+KERNEL void set_bits(
+    GLOBAL const i64 *keys, GLOBAL const u8 *nulls, const u32 count, const i64 min_key, GLOBAL u32 *bits,
+    GLOBAL i32 *repeats)
+{
+    FOR_ROWS(i, count) {
+        if (!PRESENT(nulls, i)) continue;
+        const u32 place = (u32)(keys[i] - min_key), bit = 1u << (place & 31);
+        if (ATOMIC_OR_32(bits + (place >> 5), bit) & bit) RAISE(repeats);
+    }
+}
+// How often each key occurs.
+KERNEL void count_places(
+    GLOBAL const i64 *keys, GLOBAL const u8 *nulls, const u32 count, const i64 min_key, GLOBAL u32 *counts)
+{
+    FOR_ROWS(i, count) {
+        if (PRESENT(nulls, i)) ATOMIC_ADD_32(counts + (u32)(keys[i] - min_key), 1);
+    }
+}
+// The entry of each row: its key's place, or, where keys repeat, the next one of its place.
+KERNEL void find_entries(
+    GLOBAL const i64 *keys, GLOBAL const u8 *nulls, const u32 count, const i64 min_key, GLOBAL u32 *next,
+    GLOBAL u32 *entries)
+{
+    FOR_ROWS(i, count) {
+        const u32 place = PRESENT(nulls, i) ? (u32)(keys[i] - min_key) : NO_ENTRY;
+        entries[i] = place == NO_ENTRY || !next ? place : ATOMIC_ADD_32(next + place, 1);
+    }
+}
+KERNEL void copy_32(GLOBAL const u32 *from, const u32 count, GLOBAL u32 *to) {
+    FOR_ROWS(i, count) to[i] = from[i];
+}
+// Numbers of rows as codes of their entries.
+#define SCATTER(name, type) \
+    KERNEL void name(GLOBAL const i64 *values, GLOBAL const u32 *entries, const u32 count, const i64 base, \
+        GLOBAL type *out) \
+    { \
+        FOR_ROWS(i, count) if (entries[i] != NO_ENTRY) out[entries[i]] = (type)(values[i] - base); \
+    }
+SCATTER(scatter_8, u8)
+SCATTER(scatter_16, u16)
+SCATTER(scatter_32, u32)
+SCATTER(scatter_64, u64)
+// Entries whose row is null are not valid.
+KERNEL void clear_bits(GLOBAL const u8 *nulls, GLOBAL const u32 *entries, const u32 count, GLOBAL u32 *bits) {
+    FOR_ROWS(i, count) {
+        if (nulls[i] && entries[i] != NO_ENTRY) ATOMIC_AND_32(bits + (entries[i] >> 5), ~(1u << (entries[i] & 31)));
+    }
+}

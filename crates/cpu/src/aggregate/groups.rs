@@ -50,7 +50,7 @@ impl Key {
             Origin::Source(_) => frame.source_column(self.slot).map(|column| (column, frame.rows(), None)),
             Origin::Payload { step, payload } => {
                 let build = frame.layout.builds[*step].as_ref().expect("a payload slot belongs to a probe");
-                Some((&build.payload[*payload], Rows::List(&[]), Some(frame.build_rows(*step)?)))
+                Some((&*build.payload[*payload], Rows::List(&[]), Some(frame.build_rows(*step)?)))
             }
             Origin::Computed => None,
         };

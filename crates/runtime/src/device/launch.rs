@@ -1,6 +1,7 @@
 //! One job on one device: data in place, a launch for each part, what comes out read back.
 
 use std::collections::{HashMap, hash_map::Entry};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tandem_codegen::{Binding, Kernel, Layout, Output};
@@ -11,7 +12,7 @@ use tandem_pipeline::fused::{Fused, FusedSink, FusedStep, HashKey, Way};
 
 use super::{
     Accelerator, DeviceMetrics,
-    data::{Held, place, place_bytes},
+    data::{Held, place_bytes},
 };
 use crate::Cancel;
 
@@ -95,7 +96,10 @@ pub(super) fn run(accelerator: &Accelerator, job: &Job, cancel: &Cancel) -> Resu
         run.prepare()?;
         match run.kernels[0].0.output.clone() {
             output @ Output::Groups { .. } => run.groups(&output, &mut worker)?,
-            Output::Rows { .. } => run.rows(&mut worker)?,
+            Output::Rows { .. } => match job.wants_places() {
+                Some(existence) => run.build(&mut worker, existence)?,
+                None => run.rows(&mut worker)?,
+            },
         }
         run.check_failed()?;
         run.matched()?;
@@ -223,8 +227,8 @@ impl Run<'_> {
         for binding in &kernel.bindings {
             if let Binding::Column(column) = binding {
                 let (device, queue) = (self.accelerator.device.as_ref(), self.queue.as_mut());
-                let place = self.accelerator.columns.hold(&part.columns[*column], device, queue, &mut self.metrics)?;
-                held.insert(*column, place);
+                let memory = self.accelerator.columns.hold(&part.columns[*column], device, queue, &mut self.metrics)?;
+                held.insert(*column, memory);
             }
         }
         if let Some(arguments) = arguments(kernel, &self.fused, part, &held, &self.shared, &self.outputs)? {
@@ -286,8 +290,9 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn place(&mut self, column: &Column) -> Result<Held> {
-        place(column, self.accelerator.device.as_ref(), self.queue.as_mut(), &mut self.metrics)
+    fn place(&mut self, column: &Arc<Column>) -> Result<Held> {
+        let (device, queue) = (self.accelerator.device.as_ref(), self.queue.as_mut());
+        self.accelerator.columns.hold(column, device, queue, &mut self.metrics)
     }
 
     pub(super) fn place_bytes(&mut self, bytes: Buffer<u8>) -> Result<Memory> {

@@ -4,6 +4,7 @@
 //! any worker's. Nothing leaves a job before it has ended, so whatever goes wrong on a device (a kernel that cannot be
 //! generated, memory that runs out, a lost device), the processor's workers compute the job instead.
 
+mod build;
 mod cache;
 mod data;
 mod groups;
@@ -177,6 +178,6 @@ impl Accelerator {
     }
 }
 
-fn layouts(columns: &[Column]) -> Vec<Result<Layout>> {
-    columns.iter().map(Layout::of).collect()
+fn layouts(columns: &[Arc<Column>]) -> Vec<Result<Layout>> {
+    columns.iter().map(|column| Layout::of(column)).collect()
 }

@@ -55,6 +55,14 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Tells whether some part's kernel writes numbers of rows in place of values.
+    pub(super) fn writes_rows(&self) -> bool {
+        self.parts.iter().any(|part| match &self.kernel(*part).0.output {
+            Output::Rows { columns, .. } => columns.contains(&RowColumn::Row),
+            Output::Groups { .. } => false,
+        })
+    }
+
     /// Computes the rows of some parts.
     pub(super) fn compute(&mut self, parts: &[usize]) -> Result<Rows> {
         let shape = self.shape();
@@ -108,30 +116,32 @@ impl Run<'_> {
     }
 
     /// Reads rows back and adds them to the worker's.
-    fn bring(&mut self, worker: &mut Worker, parts: &[usize], rows: Rows, sorted: bool) -> Result<()> {
-        let mut columns = Vec::with_capacity(rows.columns.len());
-        for (at, column) in rows.columns.iter().enumerate() {
-            let missing = || Error::internal("a column was not computed");
-            let values = rows.values[at].as_ref().ok_or_else(missing);
-            columns.push(match column {
-                RowColumn::Same(earlier) => Collected::Same(*earlier),
-                RowColumn::Row => Collected::Rows(self.read_places(values?, rows.count)?),
-                RowColumn::Entry(_) => Collected::Entries(self.read_places(values?, rows.count)?),
-                RowColumn::Numbers { .. } => {
-                    let numbers = self.read_numbers(values?, rows.count)?;
-                    let nulls = match &rows.nulls[at] {
-                        Some(memory) => {
-                            let mut flags = vec![0; rows.count];
-                            self.read(memory, 0, &mut flags)?;
-                            Some(flags)
-                        }
-                        None => None,
-                    };
-                    Collected::Numbers(numbers, nulls)
-                }
-            });
-        }
+    pub(super) fn bring(&mut self, worker: &mut Worker, parts: &[usize], rows: Rows, sorted: bool) -> Result<()> {
+        let columns = (0..rows.columns.len()).map(|column| self.read_column(&rows, column));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
         self.job.collect(worker, parts, rows.count, columns, sorted)
+    }
+
+    /// Reads a column of rows back.
+    pub(super) fn read_column(&mut self, rows: &Rows, column: usize) -> Result<Collected> {
+        let values = rows.values[column].as_ref().ok_or_else(|| Error::internal("a column was not computed"));
+        Ok(match rows.columns[column] {
+            RowColumn::Same(earlier) => Collected::Same(earlier),
+            RowColumn::Row => Collected::Rows(self.read_places(values?, rows.count)?),
+            RowColumn::Entry(_) => Collected::Entries(self.read_places(values?, rows.count)?),
+            RowColumn::Numbers { .. } => {
+                let numbers = self.read_numbers(values?, rows.count)?;
+                let nulls = match &rows.nulls[column] {
+                    Some(memory) => {
+                        let mut flags = vec![0; rows.count];
+                        self.read(memory, 0, &mut flags)?;
+                        Some(flags)
+                    }
+                    None => None,
+                };
+                Collected::Numbers(numbers, nulls)
+            }
+        })
     }
 }
 
