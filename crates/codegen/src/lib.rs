@@ -88,6 +88,8 @@ pub enum Target {
 pub enum Binding {
     /// The number of rows of the part, 32 bits.
     Rows,
+    /// How many rows earlier parts of the table have, 32 bits.
+    FirstRow,
     /// The values of a source column.
     Column(usize),
     /// The validity words of a source column.

@@ -5,7 +5,7 @@ use std::sync::{Arc, atomic::Ordering};
 use tandem_column::{Column, Repr, Result, Table};
 use tandem_pipeline::{
     Expr, Slot, SlotId, SortKey,
-    fused::{Fused, FusedProbe, FusedSink, FusedStep, Lookup, OrderKey, Origin as FusedOrigin, Way},
+    fused::{Fused, FusedProbe, FusedSink, FusedStep, KeyOf, Lookup, OrderKey, Origin as FusedOrigin, Way},
 };
 
 use crate::{
@@ -84,10 +84,13 @@ impl Job {
             Origin::Computed => FusedOrigin::Computed,
         });
         let sink = match &self.sink {
-            SinkPlan::Aggregate(plan) => plan.fused(&|slot| {
-                let Origin::Payload { step, .. } = &self.layout.origins[slot] else { return None };
-                let lookup = steps_of.iter().position(|known| known == step)?;
-                Some((lookup, self.build_of(lookup)?.entries()))
+            SinkPlan::Aggregate(plan) => plan.fused(&|slot| match &self.layout.origins[slot] {
+                Origin::Source(_) => Some((KeyOf::Row, self.table.rows() as u64)).filter(|(_, rows)| *rows < 1 << 31),
+                Origin::Payload { step, .. } => {
+                    let lookup = steps_of.iter().position(|known| known == step)?;
+                    Some((KeyOf::Entry(lookup), self.build_of(lookup)?.entries() as u64 + 1))
+                }
+                Origin::Computed => None,
             })?,
             SinkPlan::Sort { keys, .. } => FusedSink::Rows { values: self.collected(), order: self.order(keys)? },
             _ => FusedSink::Rows { values: self.collected(), order: Vec::new() },

@@ -46,6 +46,8 @@ pub(super) struct Outputs {
     pub(super) numbers: Option<Memory>,
     pub(super) mask: u32,
     pub(super) full: Option<Memory>,
+    /// Rows of earlier parts.
+    first_row: u32,
     pub(super) counts: Option<Memory>,
     pub(super) counts_from: u32,
     pub(super) values: Vec<Option<Memory>>,
@@ -222,7 +224,10 @@ impl Run<'_> {
     /// Launches a kernel over one part, unless statistics show that it has no row to keep.
     pub(super) fn launch(&mut self, part: usize, which: usize, shape: Shape) -> Result<()> {
         let (kernel, entries) = &self.kernels[self.kernel_of[&part]];
-        let part: &Part = &self.job.table().parts[part];
+        let parts = &self.job.table().parts;
+        // Only kernels of smaller tables read it.
+        self.outputs.first_row = parts[..part].iter().map(|part| part.rows).sum::<usize>() as u32;
+        let part: &Part = &parts[part];
         let mut held: HashMap<usize, Held> = HashMap::new();
         for binding in &kernel.bindings {
             if let Binding::Column(column) = binding {
@@ -317,6 +322,7 @@ fn arguments<'a>(
     for binding in &kernel.bindings {
         arguments.push(match binding {
             Binding::Rows => Argument::U32(part.rows as u32),
+            Binding::FirstRow => Argument::U32(outputs.first_row),
             Binding::Column(column) => Argument::Memory(&held.get(column).ok_or_else(missing)?.values),
             Binding::Validity(column) => {
                 let held = held.get(column).ok_or_else(missing)?;
