@@ -24,22 +24,27 @@ impl Job {
     /// # Errors
     /// Unsupported, with the reason, for jobs that no kernel computes yet.
     pub fn fused(&self) -> Result<Fused> {
-        let mut steps = Vec::new();
+        let mut encoded: Vec<(f64, FusedStep)> = Vec::new();
         let mut sets = 0;
         let mut general = Vec::new();
         let mut probed = Vec::new();
         for filter in self.first.filters() {
+            let kept = self.kept_share(filter);
             match filter {
                 Filter::Between { slot, low, high } => {
-                    steps.push(FusedStep::Between { column: self.column(*slot)?, low: *low, high: *high });
+                    let column = self.column(*slot)?;
+                    encoded.push((kept, FusedStep::Between { column, low: *low, high: *high }));
                 }
                 Filter::Member { slot, .. } => {
-                    steps.push(FusedStep::Member { column: self.column(*slot)?, set: sets });
+                    encoded.push((kept, FusedStep::Member { column: self.column(*slot)?, set: sets }));
                     sets += 1;
                 }
                 Filter::General(expr) => general.push(FusedStep::Filter(expr.clone())),
             }
         }
+        // What drops most rows comes first: later columns are read only for the rows that are left.
+        encoded.sort_by(|(left, _), (right, _)| left.total_cmp(right));
+        let mut steps: Vec<FusedStep> = encoded.into_iter().map(|(_, step)| step).collect();
         steps.append(&mut general);
         for operation in &self.operations {
             match operation {
@@ -98,6 +103,22 @@ impl Job {
         let ranges = self.domains.iter().map(|domain| domain.range.filter(|_| domain.dictionary.is_none()));
         let (slots, ranges) = (self.layout.slots.clone(), ranges.collect());
         Ok(Fused { slots, ranges, origins: origins.collect(), lookups, steps, sink })
+    }
+
+    /// Guesses which share of rows a filter keeps, as if values were spread evenly.
+    fn kept_share(&self, filter: &Filter) -> f64 {
+        let span = |low: i64, high: i64| high as f64 - low as f64 + 1.0;
+        let whole = |slot: SlotId| self.domains[slot].range.map_or(f64::INFINITY, |(low, high)| span(low, high));
+        match filter {
+            Filter::Between { slot, low, high } => span(*low, *high) / whole(*slot),
+            Filter::Member { slot, set } => set.len() as f64 / whole(*slot),
+            Filter::General(_) => 1.0,
+        }
+    }
+
+    /// Tells whether the rows are looked up by others: their columns are worth a copy on the device.
+    pub fn is_reference(&self) -> bool {
+        matches!(self.sink, SinkPlan::Build { .. })
     }
 
     /// Describes an order whose keys are the first values of each row.

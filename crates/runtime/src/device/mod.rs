@@ -64,8 +64,23 @@ pub struct DeviceMetrics {
     pub compile: Duration,
     /// Time in kernels, by the device's clock.
     pub kernels: Duration,
+    /// What was read of each source column, where that is counted.
+    pub traffic: Vec<Traffic>,
     /// The text of each kernel, without its prelude, and how it was launched.
     pub texts: Vec<String>,
+}
+
+/// What kernels read of one source column.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    /// The column.
+    pub column: String,
+    /// Its bytes, in the parts that were computed.
+    pub bytes: u64,
+    /// The bytes of its sectors that were touched.
+    pub touched: u64,
+    /// It was read where it is, rather than copied first.
+    pub passive: bool,
 }
 
 /// The devices of this machine.
@@ -91,7 +106,13 @@ impl Accelerator {
     /// Wraps a device.
     pub fn new(device: Arc<dyn Device>) -> Accelerator {
         let info = device.info();
-        let traits = Traits { chunked: info.kind == Kind::Cpu, fp64: info.fp64, int64_atomics: info.int64_atomics };
+        let traits = Traits {
+            chunked: info.kind == Kind::Cpu,
+            fp64: info.fp64,
+            int64_atomics: info.int64_atomics,
+            // What goes over the bus of a simulated device is counted, since no clock can measure it.
+            traced: info.simulated,
+        };
         let (columns, programs, cache) = (Resident::default(), Mutex::default(), Cache::from_environment());
         Accelerator { device, traits, columns, programs, cache, lost: AtomicBool::new(false) }
     }
