@@ -47,7 +47,8 @@ typedef double f64;
 #define MOST(place, value) atom_max((volatile GLOBAL i64 *)(place), (i64)(value))
 #ifdef FP64
 void add_f64(volatile GLOBAL i64 *place, f64 value) {
-    i64 before = *place, seen;
+    // A guess: where it is wrong the exchange says what is there, and nothing is read but by atomic operations.
+    i64 before = 0, seen;
     while ((seen = atom_cmpxchg(place, before, as_long(as_double(before) + value))) != before) before = seen;
 }
 #define ADD_F64(place, value) add_f64((volatile GLOBAL i64 *)(place), (value))
