@@ -45,6 +45,8 @@ mod sim;
 mod tests;
 
 pub use bandwidth::{Bandwidths, bandwidth};
+#[cfg(feature = "cuda")]
+pub use cuda::compile_to_ptx;
 pub use device::{Argument, Device, Queue, Shape};
 pub use faulty::{Fault, Faulty, Operation};
 pub use find::{Found, Search, find};

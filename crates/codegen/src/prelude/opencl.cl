@@ -2,6 +2,8 @@
 #ifdef FP64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
+// A product is rounded before it is added to, as on the processor: x·x − x·x is 0.
+#pragma OPENCL FP_CONTRACT OFF
 #if !defined(CHUNKED) && defined(ATOM64)
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable

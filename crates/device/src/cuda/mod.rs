@@ -19,7 +19,12 @@ use std::sync::Arc;
 use cudarc::driver::result;
 use tandem_column::{Class, Error};
 
+pub use program::compile_to_ptx;
+
 use crate::{Device, Found};
+
+/// Why nothing can be compiled, and the remedy.
+const NO_COMPILER: &str = "no CUDA compiler: install NVRTC 12, for example the package nvidia-cuda-nvrtc-cu12";
 
 /// Adds all CUDA devices to `found`, or the reasons why there are none.
 pub(crate) fn discover(poor: bool, found: &mut Found) {
@@ -43,7 +48,7 @@ fn list(poor: bool) -> Result<Listed, String> {
     }
     // SAFETY: as above, for the compiler's library.
     if !unsafe { cudarc::nvrtc::sys::is_culib_present() } {
-        return Err("no CUDA compiler: install NVRTC 12, for example the package nvidia-cuda-nvrtc-cu12".to_owned());
+        return Err(NO_COMPILER.to_owned());
     }
     result::init().map_err(|error| format!("the CUDA driver does not start: {error}"))?;
     let count = result::device::get_count().map_err(|error| format!("the CUDA driver lists no devices: {error}"))?;
