@@ -1,8 +1,9 @@
 //! Devices through the CUDA driver, kernels compiled by NVRTC.
 //!
-//! **Not run yet**: no machine of the project has such a device. It is written against cudarc's thin layers
-//! (`driver::result` and `sys`), which load the driver at run time; the safe layer does not take argument lists that are
-//! known at run time only. Compute capability 5.0 is the least that NVRTC 12 compiles for. Binaries are PTX.
+//! **Not run yet**: no machine of the project has such a device; `docs/02-devices.md` says what is tested instead. It is
+//! written against cudarc's thin layers (`driver::result` and `sys`), which load the driver at run time; the safe layer
+//! does not take argument lists that are known at run time only. Compute capability 5.0 is the least that NVRTC 12
+//! compiles for. Binaries are PTX.
 //!
 //! Every call first makes the device's primary context current in its thread. Events are pairs, recorded before and after
 //! a command, so that they carry durations; local memory of all arguments together is the dynamic shared memory.
