@@ -1,11 +1,12 @@
 //! Every kernel of the corpus under the checkers that need no GPU: sanitizers, NVIDIA's compiler and assembler, oclgrind.
 //!
 //! Each needs an environment of its own, or ends the process when it finds something, so it works in a child: a test
-//! starts its own executable with one ignored test. Each is also shown a kernel with a mistake, which it must find. What
+//! starts its own executable with one ignored test. Each is also shown kernels with a mistake, which it must find. What
 //! is not installed is not tested, and said so, unless `TANDEM_REQUIRE_SHIM`, `TANDEM_REQUIRE_NVRTC` or
 //! `TANDEM_REQUIRE_OCLGRIND` asks for it.
 
 mod corpus;
+mod mutant;
 mod recorder;
 
 use std::{
@@ -23,6 +24,7 @@ use tandem_device::{
 };
 use tandem_runtime::{Accelerator, Inputs, Options, Runtime};
 
+use mutant::{Mutant, Mutation};
 use recorder::Recorder;
 
 /// How many random queries run under the sanitizers.
@@ -35,6 +37,8 @@ const GRIND_QUERIES: u64 = 120;
 const GRIND_ROWS: usize = 10_000;
 /// How many random queries are generated for NVIDIA's compiler.
 const NVIDIA_QUERIES: u64 = 400;
+/// How many random queries run on kernels with a mistake.
+const MUTANT_QUERIES: u64 = 30;
 /// The compute capabilities that it compiles for: Volta, Ampere, Hopper.
 const CAPABILITIES: [(i32, i32); 3] = [(7, 0), (8, 0), (9, 0)];
 
@@ -64,7 +68,35 @@ fn child_runs_sanitized() {
     corpus::fail_alike("sanitized shim", &accelerator);
 }
 
-/// That sanitizers find mistakes is tested beside the shim.
+#[test]
+#[ignore = "a child of sanitizers_find_mistakes: needs its environment"]
+fn child_runs_mutants_sanitized() {
+    let shim = Arc::new(Shim::sanitized().expect("the environment is right"));
+    mutants(shim, Mutation::OneRowMore);
+}
+
+/// Runs queries on kernels with a mistake; their rows do not matter.
+fn mutants(device: Arc<dyn Device>, mutation: Mutation) {
+    let mutant = Arc::new(Mutant::new(device, mutation));
+    let options = Options { device: Some(Arc::new(Accelerator::new(mutant).in_turn())), ..Options::default() };
+    for seed in corpus::seeds(MUTANT_QUERIES) {
+        let (tables, query) = corpus::query(seed, 200);
+        let inputs = Inputs { tables: tables.into_iter().collect(), ..Inputs::default() };
+        let _ = Runtime::new(1).execute(&query, &inputs, &options);
+    }
+}
+
+#[test]
+fn sanitizers_find_mistakes() {
+    match sanitized_environment() {
+        Err(error) => skip("TANDEM_REQUIRE_SHIM", &error.message),
+        Ok(environment) => {
+            let (passed, text) = child("child_runs_mutants_sanitized", &environment);
+            assert!(!passed && text.contains("AddressSanitizer: heap-buffer-overflow"), "{text}");
+        }
+    }
+}
+
 #[test]
 fn sanitizers_find_nothing() {
     match sanitized_environment() {
@@ -247,9 +279,22 @@ fn child_makes_mistakes_on_oclgrind() {
 }
 
 #[test]
+#[ignore = "a child of oclgrind_finds_mistakes: needs its environment"]
+fn child_runs_mutants_on_oclgrind() {
+    let device = oclgrind();
+    mutants(device.clone(), Mutation::OneRowMore);
+    mutants(device, Mutation::PlainSums);
+}
+
+#[test]
 fn oclgrind_finds_mistakes() {
-    let Some((_, text, log)) = grind("child_makes_mistakes_on_oclgrind") else { return };
-    for finding in ["Invalid write of size 4", "data race"] {
-        assert!(log.contains(finding), "{finding}:\n{text}\n{log}");
+    for (test, findings) in [
+        ("child_makes_mistakes_on_oclgrind", ["Invalid write of size 4", "data race"]),
+        ("child_runs_mutants_on_oclgrind", ["Invalid read of size", "data race"]),
+    ] {
+        let Some((_, text, log)) = grind(test) else { return };
+        for finding in findings {
+            assert!(log.contains(finding), "{test}, {finding}:\n{text}\n{log}");
+        }
     }
 }
