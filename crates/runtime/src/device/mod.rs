@@ -142,7 +142,7 @@ impl Accelerator {
 
     fn target(&self) -> Target {
         match self.device.info().backend {
-            Backend::Cuda => Target::Cuda,
+            Backend::Cuda | Backend::Shim => Target::Cuda,
             Backend::OpenCl | Backend::Sim => Target::OpenCl,
         }
     }
