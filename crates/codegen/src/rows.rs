@@ -14,13 +14,26 @@ impl Generator<'_> {
         self.text.open(&format!("FOR_ROWS(row, {rows}) {{"));
         self.steps()?;
         let mut nullable = Vec::with_capacity(values.len());
-        for (column, value) in values.iter().enumerate() {
+        for value in values {
             let term = self.expression(value)?;
-            let out = self.text.argument(Binding::Values(column), "GLOBAL i64 *", &format!("o{column}"), "");
-            let bits = if term.kind.repr() == Repr::Float { format!("AS_I64({})", term.value) } else { term.value };
-            self.text.line(format!("{out}[place] = {bits};"));
-            nullable.push(term.null.is_some());
-            if let Some(null) = term.null {
+            let numbers = match term.kind.repr() {
+                Repr::Float => vec![format!("AS_I64({})", term.value)],
+                // A wide value is two columns: the lower half, then the higher.
+                Repr::Wide => {
+                    let wide = self.text.define("wide", &term.integer()?.wide());
+                    vec![format!("(i64){wide}.low"), format!("{wide}.high")]
+                }
+                _ => vec![term.value],
+            };
+            for number in numbers {
+                let column = nullable.len();
+                let out = self.text.argument(Binding::Values(column), "GLOBAL i64 *", &format!("o{column}"), "");
+                self.text.line(format!("{out}[place] = {number};"));
+                nullable.push(false);
+            }
+            if let (Some(null), Some(flagged)) = (term.null, nullable.last_mut()) {
+                *flagged = true;
+                let column = nullable.len() - 1;
                 let out = self.text.argument(Binding::Nulls(column), "GLOBAL u8 *", &format!("o{column}n"), "");
                 self.text.line(format!("{out}[place] = (u8)({null});"));
             }

@@ -8,8 +8,8 @@ KERNEL void count(
     GLOBAL const u32 *set1,
     const u32 shift1,
     GLOBAL const u32 *c2,  // lo_revenue
-    const i64 b2,
     GLOBAL const u64 *v2,
+    const i64 b2,
     const i64 k0,
     const i64 e0,
     GLOBAL const u16 *p0_0,  // p_brand1
@@ -28,7 +28,7 @@ KERNEL void count(
         if (!(IN_SET(set1, t1))) continue;
         const int t2 = !VALID(v2, row);
         const i64 t3 = b2 + (i64)c2[row];
-        const int t4 = (t3 > k0);
+        const int t4 = (t3 > (i32)k0);
         if (!(t4 & !t2)) continue;
         kept++;
     }
@@ -45,8 +45,8 @@ KERNEL void generate(
     GLOBAL const u32 *set1,
     const u32 shift1,
     GLOBAL const u32 *c2,  // lo_revenue
-    const i64 b2,
     GLOBAL const u64 *v2,
+    const i64 b2,
     const i64 k0,
     const i64 e0,
     GLOBAL const u16 *p0_0,  // p_brand1
@@ -65,7 +65,7 @@ KERNEL void generate(
         if (!(IN_SET(set1, t1))) continue;
         const int t2 = !VALID(v2, row);
         const i64 t3 = b2 + (i64)c2[row];
-        const int t4 = (t3 > k0);
+        const int t4 = (t3 > (i32)k0);
         if (!(t4 & !t2)) continue;
         const u32 t5 = (u32)((i64)c1[row] + e0);
         const i64 t6 = p0_0b + (i64)p0_0[t5];
@@ -73,11 +73,9 @@ KERNEL void generate(
         o1[place] = t3;
         o1n[place] = (u8)(t2);
         const i64 t7 = WRAP_MULTIPLY(t3, t3);
-        const int t8 = t2 | t2;
-        const int t9 = PRODUCT_LEFT(t3, t3, t7);
-        const int t10 = t8 | t9;
+        const int t8 = t2 | (PRODUCT_LEFT(t3, t3, t7));
         o2[place] = t7;
-        o2n[place] = (u8)(t10);
+        o2n[place] = (u8)(t8);
         place++;
     }
 }

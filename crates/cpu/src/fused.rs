@@ -131,17 +131,26 @@ impl Job {
         self.enough.is_some_and(|enough| self.emitted.load(Ordering::Relaxed) >= enough)
     }
 
-    /// Adds rows that a kernel computed of a part to a worker's: 64-bit numbers (codes, for text; bits, for floats), and
-    /// bytes that are 1 where a value is null.
+    /// Adds rows that a kernel computed of a part to a worker's: 64-bit numbers (codes, for text; bits, for floats; of 128
+    /// bits the lower half in a column before that of the higher half), and bytes that are 1 where a value is null.
     pub fn collect(&self, worker: &mut Worker, part: usize, rows: usize, columns: Vec<Numbers>) -> Result<()> {
         let exprs = self.collected();
-        let (SinkState::Collect(collector), true) = (&mut worker.sink, exprs.len() == columns.len()) else {
+        let SinkState::Collect(collector) = &mut worker.sink else {
             return Err(Error::internal("an aggregation takes no rows"));
         };
-        let mut vectors = Vec::with_capacity(columns.len());
-        for (expr, (numbers, nulls)) in exprs.iter().zip(columns) {
+        let mut columns = columns.into_iter();
+        let mut next = || columns.next().ok_or_else(|| Error::internal("a kernel lacks a column"));
+        let mut vectors = Vec::with_capacity(exprs.len());
+        for expr in &exprs {
             let kind = expr.kind(&self.layout.slots);
+            let (numbers, mut nulls) = next()?;
             let values = match kind.repr() {
+                Repr::Wide => {
+                    let (high, flags) = next()?;
+                    nulls = flags;
+                    let halves = numbers.iter().zip(high);
+                    Values::Wide(halves.map(|(low, high)| i128::from(high) << 64 | i128::from(*low as u64)).collect())
+                }
                 Repr::Boolean => Values::Boolean(numbers.iter().map(|number| *number as u8).collect()),
                 Repr::Int => Values::Int(numbers),
                 Repr::Float => Values::Float(numbers.iter().map(|number| f64::from_bits(*number as u64)).collect()),

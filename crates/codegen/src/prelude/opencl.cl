@@ -19,12 +19,17 @@ typedef double f64;
 #define AS_I64(value) as_long(value)
 #endif
 
+// A product and a sum are two roundings, as on the processor.
+#pragma OPENCL FP_CONTRACT OFF
+
 #define KERNEL __kernel
 #define GLOBAL __global
-#define FUNCTION
+// What a kernel does not call is not compiled.
+#define FUNCTION static inline
 #define ITEM get_global_id(0)
 #define ITEMS get_global_size(0)
-#define HIGH_PRODUCT(a, b) mul_hi(a, b)
+#define HIGH_PRODUCT(a, b) mul_hi((i64)(a), (i64)(b))
+#define HIGH_PRODUCT_U64(a, b) mul_hi((u64)(a), (u64)(b))
 
 #ifdef CHUNKED
 // Work-item i takes rows i·share … and owns table i.
