@@ -3,17 +3,17 @@
 use tandem_column::{Error, Repr, Result, Type};
 use tandem_pipeline::{
     AggregateFunction, Overflow,
-    fused::{Accumulator, Fused, FusedAggregate, GroupKey, ROWS_COUNT},
+    fused::{Accumulator, Fused, FusedAggregate, GroupKey, HashKey, KeyOf, ROWS_COUNT},
 };
 
 use crate::{
-    Binding, Traits,
+    Binding,
     expression::{Term, Width},
     kernel::Generator,
 };
 
 /// Lays out what a group holds; returns it with the width of a group.
-fn plan(fused: &Fused, aggregates: &[FusedAggregate], traits: Traits) -> Result<(Vec<Accumulator>, usize)> {
+fn plan(fused: &Fused, aggregates: &[FusedAggregate], shared: bool) -> Result<(Vec<Accumulator>, usize)> {
     use AggregateFunction as F;
     let mut width = ROWS_COUNT + 1;
     let mut place = || {
@@ -30,9 +30,11 @@ fn plan(fused: &Fused, aggregates: &[FusedAggregate], traits: Traits) -> Result<
         let everyone = aggregate.filter.is_none() && argument.is_none_or(|slot| !slot.nullable);
         let count = if everyone && !moments { ROWS_COUNT } else { place() };
         // What takes more than one atomic operation needs a table of its own for each work-item.
-        let alone = |what: &str| match traits.chunked {
-            true => Ok(()),
-            false => Err(Error::unsupported(format!("{what} is not on devices whose work-items share a table yet"))),
+        let alone = |what: &str| match shared {
+            false => Ok(()),
+            true => {
+                Err(Error::unsupported(format!("{what} in a table that work-items share is not on the device yet")))
+            }
         };
         let known = aggregate.argument.is_some_and(|slot| fused.ranges.get(slot).is_some_and(Option::is_some));
         let repr = argument.map_or(Repr::Int, |slot| slot.kind.repr());
@@ -72,27 +74,45 @@ fn plan(fused: &Fused, aggregates: &[FusedAggregate], traits: Traits) -> Result<
     Ok((all, width))
 }
 
+/// Where a row's group is found.
+#[derive(Clone, Copy)]
+pub(crate) enum Groups<'k> {
+    /// In an array of so many.
+    Array(&'k [GroupKey], usize),
+    /// In a hash table.
+    Hashed(&'k [HashKey]),
+}
+
 impl Generator<'_> {
     /// Writes the kernel that counts groups.
     pub(crate) fn groups(
         &mut self,
         rows: &str,
-        keys: &[GroupKey],
-        groups: usize,
+        groups: Groups<'_>,
         aggregates: &[FusedAggregate],
     ) -> Result<Vec<Accumulator>> {
+        let traits = self.input.traits;
+        let shared = !traits.chunked || matches!(groups, Groups::Hashed(_));
+        if shared && !traits.int64_atomics {
+            return Err(Error::unsupported("the device has no atomic operations on 64 bits"));
+        }
         let remark = "one table, or one for each work-item";
         let out = self.text.argument(Binding::Groups, "GLOBAL i64 *", "groups", remark);
-        let (accumulators, width) = plan(self.input.fused, aggregates, self.input.traits)?;
+        let (accumulators, width) = plan(self.input.fused, aggregates, shared)?;
         // One group is kept in registers and written at the end.
-        let registers = keys.is_empty();
-        self.text.line(format!("GLOBAL i64 *const table = TABLE({out}, {}UL);", groups * width));
+        let registers = matches!(groups, Groups::Array([], _));
+        match groups {
+            Groups::Array(_, groups) => {
+                self.text.line(format!("GLOBAL i64 *const table = TABLE({out}, {}UL);", groups * width));
+            }
+            Groups::Hashed(_) => self.text.line(format!("GLOBAL i64 *const table = {out};")),
+        }
         if registers {
             self.declare_registers(&accumulators);
         }
         self.text.open(&format!("FOR_ROWS(row, {rows}) {{"));
         self.steps()?;
-        self.add(keys, aggregates, &accumulators, width)?;
+        self.add(groups, aggregates, &accumulators, width)?;
         self.close_row();
         if registers {
             self.write_registers(&accumulators);
@@ -103,12 +123,16 @@ impl Generator<'_> {
     /// Adds the row to its group.
     fn add(
         &mut self,
-        keys: &[GroupKey],
+        groups: Groups<'_>,
         aggregates: &[FusedAggregate],
         accumulators: &[Accumulator],
         width: usize,
     ) -> Result<()> {
-        let group = self.group(keys, width)?;
+        let group = match groups {
+            Groups::Array(keys, _) => self.group(keys, width)?,
+            Groups::Hashed(keys) => Some(self.hashed_group(keys, width)?),
+        };
+        self.hashed = matches!(groups, Groups::Hashed(_));
         let place = |at: usize| match &group {
             Some(group) => format!("{group} + {at}"),
             None => format!("&a{at}"),
@@ -197,6 +221,8 @@ impl Generator<'_> {
     fn add_to(&mut self, registers: bool, operation: &str, place: &str, value: &str) {
         let name = place.trim_start_matches('&');
         self.text.line(match (registers, operation) {
+            // Others may add to the same group of a hash table at the same time, however rows are dealt out.
+            (false, _) if self.hashed => format!("ATOMIC_{operation}({place}, {value});"),
             (false, _) => format!("{operation}({place}, {value});"),
             (true, "LEAST") => format!("if ({value} < {name}) {name} = {value};"),
             (true, "MOST") => format!("if ({value} > {name}) {name} = {value};"),
@@ -225,17 +251,22 @@ impl Generator<'_> {
         })
     }
 
-    /// Returns a pointer to the row's group; `None` where it is in registers.
+    /// Returns the place of a key's value.
+    fn key_place(&mut self, key: &GroupKey, kind: &str) -> Result<String> {
+        let term = self.slot(key.slot)?;
+        let min = self.text.argument(Binding::Constant(key.min), "const i64", "", "");
+        let place = format!("({kind})({} - {min})", term.value);
+        Ok(match &term.null {
+            Some(null) => format!("({null} ? {}u : {place})", key.size - 1),
+            None => place,
+        })
+    }
+
+    /// Returns a pointer to the row's group of an array; `None` where it is in registers.
     fn group(&mut self, keys: &[GroupKey], width: usize) -> Result<Option<String>> {
         let mut group: Option<String> = None;
         for key in keys {
-            let term = self.slot(key.slot)?;
-            let min = self.text.argument(Binding::Constant(key.min), "const i64", "", "");
-            let mut place = format!("(u32)({} - {min})", term.value);
-            if let Some(null) = &term.null {
-                let last = key.size - 1;
-                place = format!("({null} ? {last}u : {place})");
-            }
+            let place = self.key_place(key, "u32")?;
             let number = match group {
                 None => place,
                 Some(group) => format!("{group} * {}u + {place}", key.size),
@@ -247,6 +278,32 @@ impl Generator<'_> {
             self.text.line(format!("GLOBAL i64 *const group = {name};"));
             "group".to_string()
         }))
+    }
+
+    /// Returns a pointer to the row's group of a hash table.
+    fn hashed_group(&mut self, keys: &[HashKey], width: usize) -> Result<String> {
+        let mut parts = Vec::with_capacity(keys.len());
+        for HashKey { of, shift } in keys {
+            let part = match of {
+                KeyOf::Place(key) => self.key_place(key, "u64")?,
+                KeyOf::Entry(lookup) => {
+                    let entry = self.entry(*lookup)?;
+                    match &self.absent[*lookup] {
+                        Some(absent) => format!("({absent} ? 0 : (u64){entry} + 1)"),
+                        None => format!("((u64){entry} + 1)"),
+                    }
+                }
+            };
+            parts.push(format!("((u64){part} << {shift})"));
+        }
+        let number = self.text.define("u64", &parts.join(" | "));
+        let numbers = self.text.argument(Binding::GroupNumbers, "GLOBAL u64 *", "numbers", "whose group it is");
+        let mask = self.text.argument(Binding::GroupMask, "const u32", "mask", "places of the hash table, less one");
+        let full = self.text.argument(Binding::Full, "GLOBAL i32 *", "full", "set when the hash table is too small");
+        let place = self.text.define("u32", &format!("group_place({numbers}, {mask}, {number})"));
+        self.text.line(format!("if ({place} > {mask}) {{ RAISE({full}); continue; }}"));
+        self.text.line(format!("GLOBAL i64 *const group = table + (u64){place} * {width};"));
+        Ok("group".into())
     }
 
     fn declare_registers(&mut self, accumulators: &[Accumulator]) {

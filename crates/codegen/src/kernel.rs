@@ -6,7 +6,7 @@ use tandem_pipeline::{
     fused::{Accumulator, Fused, FusedSink, FusedStep, ROWS_COUNT},
 };
 
-use crate::{Binding, Layout, Target, Traits, expression::Term, text::Text};
+use crate::{Binding, Layout, Target, Traits, expression::Term, groups::Groups, rows::RowColumn, text::Text};
 
 /// A generated kernel.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,13 +28,18 @@ pub struct Kernel {
 pub enum Output {
     /// Tables of groups.
     Groups {
-        /// How many groups a table has.
-        groups: usize,
+        /// How many groups a table has; `None` for one hash table of any power of two.
+        groups: Option<usize>,
         /// What a group holds: the count of its rows first, then these.
         accumulators: Vec<Accumulator>,
     },
-    /// Columns of 64-bit numbers, or bits of floats; each tells whether it has null flags, too.
-    Rows(Vec<bool>),
+    /// Rows.
+    Rows {
+        /// Their columns.
+        columns: Vec<RowColumn>,
+        /// How many ordinals each row has, for its order.
+        ordinals: usize,
+    },
 }
 
 impl Output {
@@ -48,15 +53,7 @@ impl Output {
     pub fn accumulators(&self) -> &[Accumulator] {
         match self {
             Output::Groups { accumulators, .. } => accumulators,
-            Output::Rows(_) => &[],
-        }
-    }
-
-    /// Returns how many groups a table has; none for rows.
-    pub fn groups(&self) -> usize {
-        match self {
-            Output::Groups { groups, .. } => *groups,
-            Output::Rows(_) => 0,
+            Output::Rows { .. } => &[],
         }
     }
 
@@ -105,6 +102,8 @@ pub(crate) struct Generator<'f> {
     pub(crate) pair: Option<(SlotId, usize)>,
     /// The loops over entries that are open.
     pub(crate) loops: usize,
+    /// Groups are in a hash table that all work-items share.
+    pub(crate) hashed: bool,
     pub(crate) needs_fp64: bool,
     /// Some row may have no value.
     pub(crate) fallible: bool,
@@ -138,6 +137,7 @@ fn attempt(input: Input<'_>, predicated: bool) -> Result<(Kernel, bool)> {
         absent: vec![None; fused.lookups.len()],
         pair: None,
         loops: 0,
+        hashed: false,
         needs_fp64: false,
         fallible: false,
         predicated,
@@ -145,20 +145,22 @@ fn attempt(input: Input<'_>, predicated: bool) -> Result<(Kernel, bool)> {
     let rows = generator.text.argument(Binding::Rows, "const u32", "rows", "");
     let (names, bodies, output) = match &fused.sink {
         FusedSink::Groups { keys, groups, aggregates } => {
-            if !traits.chunked && !traits.int64_atomics {
-                return Err(Error::unsupported("the device has no atomic operations on 64 bits"));
-            }
-            let accumulators = generator.groups(&rows, keys, *groups, aggregates)?;
+            let accumulators = generator.groups(&rows, Groups::Array(keys, *groups), aggregates)?;
             let body = generator.text.take_body();
-            (["pipeline"].as_slice(), vec![body], Output::Groups { groups: *groups, accumulators })
+            (["pipeline"].as_slice(), vec![body], Output::Groups { groups: Some(*groups), accumulators })
         }
-        FusedSink::Rows { values } => {
+        FusedSink::Hashed { keys, aggregates } => {
+            let accumulators = generator.groups(&rows, Groups::Hashed(keys), aggregates)?;
+            let body = generator.text.take_body();
+            (["pipeline"].as_slice(), vec![body], Output::Groups { groups: None, accumulators })
+        }
+        FusedSink::Rows { values, order } => {
             // The second kernel has all arguments of the first, so it is written first.
-            let nullable = generator.rows(&rows, values)?;
+            let (columns, ordinals) = generator.rows(&rows, values, order)?;
             let generate = generator.text.take_body();
             generator.count(&rows)?;
             let count = generator.text.take_body();
-            (["count", "generate"].as_slice(), vec![count, generate], Output::Rows(nullable))
+            (["count", "generate"].as_slice(), vec![count, generate], Output::Rows { columns, ordinals })
         }
     };
     if generator.needs_fp64 && !traits.fp64 {
@@ -172,7 +174,7 @@ fn attempt(input: Input<'_>, predicated: bool) -> Result<(Kernel, bool)> {
     Ok((Kernel { text, names, body, bindings: generator.text.bindings(), output }, generator.fallible))
 }
 
-fn prelude(target: Target, traits: Traits) -> String {
+pub(crate) fn prelude(target: Target, traits: Traits) -> String {
     let mut text = String::new();
     if traits.chunked {
         text.push_str("#define CHUNKED\n");

@@ -11,6 +11,7 @@
 mod expression;
 mod groups;
 mod kernel;
+mod operators;
 mod probe;
 mod read;
 mod rows;
@@ -19,6 +20,8 @@ mod text;
 use tandem_column::{Column, Data, Error, Result};
 
 pub use kernel::{Input, Kernel, Output, generate};
+pub use operators::operators;
+pub use rows::RowColumn;
 
 /// How the values of a column lie in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -141,9 +144,19 @@ pub enum Binding {
     Constant(i64),
     /// The tables of groups, 64-bit numbers.
     Groups,
-    /// How many rows each work-item keeps, 32 bits; behind them, where each begins to write.
+    /// The number of each place of a hash table of groups, 64 bits; all ones where it has none.
+    GroupNumbers,
+    /// How many places a hash table of groups has, less one, 32 bits.
+    GroupMask,
+    /// One 32-bit number, set when a hash table of groups is too small.
+    Full,
+    /// How many rows each work-item of each part keeps, 32 bits; then where each begins to write.
     Counts,
-    /// The values of an output column, 64 bits each.
+    /// Where the part's counts begin, 32 bits.
+    CountsFrom,
+    /// An ordinal of each row, 64 bits.
+    Ordinal(usize),
+    /// The values of an output column, 64 bits each; 32 for numbers of rows and entries.
     Values(usize),
     /// The null flags of an output column, a byte each.
     Nulls(usize),

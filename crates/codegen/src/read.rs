@@ -147,7 +147,7 @@ impl Generator<'_> {
     }
 
     /// Returns the entry that a row leads to.
-    fn entry(&mut self, lookup: usize) -> Result<String> {
+    pub(crate) fn entry(&mut self, lookup: usize) -> Result<String> {
         if let Some(entry) = &self.entries[lookup] {
             return Ok(entry.clone());
         }

@@ -6,7 +6,7 @@ use tandem_codegen::{Form, Input, Layout, Target, Traits, generate};
 use tandem_pipeline::{
     Aggregate, AggregateFunction, Arithmetic, ArithmeticOperator, Comparison, Expr, Failure, Overflow, Slot, Type,
     Value,
-    fused::{Fused, FusedAggregate, FusedSink, FusedStep, GroupKey, Lookup, Origin, Way},
+    fused::{Fused, FusedAggregate, FusedSink, FusedStep, GroupKey, Lookup, OrderKey, Origin, Way},
 };
 
 const PROCESSOR: Traits = Traits { chunked: true, fp64: true, int64_atomics: true };
@@ -132,7 +132,9 @@ fn kernels_read_as_the_plan() {
     golden("one-group-checked", &kernel(&one_group(Overflow::Error), &simple, &[], PROCESSOR, Target::OpenCl));
     golden("groups", &kernel(&groups(), &wide(), &payloads(), GPU, Target::OpenCl));
     let mut rows = groups();
-    rows.sink = FusedSink::Rows { values: vec![Expr::Slot(3), Expr::Slot(2), product(2, 2, Overflow::Null)] };
+    let values = vec![Expr::Slot(3), Expr::Slot(2), product(2, 2, Overflow::Null), Expr::Slot(2)];
+    let order = vec![OrderKey { value: 3, descending: true, nulls_first: false }];
+    rows.sink = FusedSink::Rows { values, order };
     golden("rows", &kernel(&rows, &wide(), &payloads(), PROCESSOR, Target::OpenCl));
     // One body for all targets.
     let cuda = kernel(&groups(), &wide(), &payloads(), GPU, Target::Cuda);

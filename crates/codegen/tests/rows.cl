@@ -1,6 +1,7 @@
 KERNEL void count(
     const u32 rows,
     GLOBAL u32 *counts,  // rows kept by each work-item, then where each begins to write
+    const u32 from,  // where this part's counts begin
     GLOBAL const u16 *c0,  // lo_suppkey
     GLOBAL const u32 *set0,
     const u32 shift0,
@@ -18,7 +19,9 @@ KERNEL void count(
     GLOBAL i64 *o1,
     GLOBAL u8 *o1n,
     GLOBAL i64 *o2,
-    GLOBAL u8 *o2n)
+    GLOBAL u8 *o2n,
+    GLOBAL u64 *s0,
+    GLOBAL u64 *s1)
 {
     u32 kept = 0;
     FOR_ROWS(row, rows) {
@@ -32,12 +35,13 @@ KERNEL void count(
         if (!(t4 & !t2)) continue;
         kept++;
     }
-    counts[ITEM] = kept;
+    counts[from + ITEM] = kept;
 }
 
 KERNEL void generate(
     const u32 rows,
     GLOBAL u32 *counts,  // rows kept by each work-item, then where each begins to write
+    const u32 from,  // where this part's counts begin
     GLOBAL const u16 *c0,  // lo_suppkey
     GLOBAL const u32 *set0,
     const u32 shift0,
@@ -55,9 +59,11 @@ KERNEL void generate(
     GLOBAL i64 *o1,
     GLOBAL u8 *o1n,
     GLOBAL i64 *o2,
-    GLOBAL u8 *o2n)
+    GLOBAL u8 *o2n,
+    GLOBAL u64 *s0,
+    GLOBAL u64 *s1)
 {
-    u32 place = counts[ITEMS + ITEM];
+    u32 place = counts[from + ITEM];
     FOR_ROWS(row, rows) {
         const u32 t0 = (u32)c0[row] + shift0;
         if (!(IN_SET(set0, t0))) continue;
@@ -76,6 +82,8 @@ KERNEL void generate(
         const int t8 = t2 | (PRODUCT_LEFT(t3, t3, t7));
         o2[place] = t7;
         o2n[place] = (u8)(t8);
+        s0[place] = (t2) != 0;
+        s1[place] = t2 ? 0 : ~((u64)((i64)t3) ^ 0x8000000000000000UL);
         place++;
     }
 }

@@ -357,9 +357,8 @@ impl<'q> Planner<'q> {
                 }
             }
         }
-        let ranges = self.domains.iter().map(|domain| domain.range.filter(|_| domain.dictionary.is_none()));
         Job {
-            ranges: ranges.collect(),
+            domains: self.domains,
             layout: self.layout,
             functions: self.query.functions.clone(),
             table: self.table,

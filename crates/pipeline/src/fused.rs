@@ -162,11 +162,31 @@ pub enum FusedSink {
         /// What is computed for each.
         aggregates: Vec<FusedAggregate>,
     },
+    /// A hash table of groups, whose keys are numbers of 63 bits.
+    Hashed {
+        /// What a number is made of.
+        keys: Vec<HashKey>,
+        /// What is computed for each.
+        aggregates: Vec<FusedAggregate>,
+    },
     /// The rows that are left, with these values each.
     Rows {
         /// One column for each.
         values: Vec<Expr>,
+        /// The order that they are wanted in; none for any order.
+        order: Vec<OrderKey>,
     },
+}
+
+/// One key of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderKey {
+    /// Which of the values.
+    pub value: usize,
+    /// Largest first.
+    pub descending: bool,
+    /// Nulls before all values.
+    pub nulls_first: bool,
 }
 
 /// One key of an array of groups: its place is value − `min`, the last place is null where `nullable`.
@@ -182,7 +202,26 @@ pub struct GroupKey {
     pub nullable: bool,
 }
 
-/// One aggregate of an array of groups.
+/// One part of the number that stands for a group's keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HashKey {
+    /// What it says.
+    pub of: KeyOf,
+    /// How many bits lie below.
+    pub shift: u32,
+}
+
+/// What tells one group from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyOf {
+    /// The place of a key's value.
+    Place(GroupKey),
+    /// The entry of a lookup, plus 1; 0 for none. It stands for all keys that are payload of it: groups may then be finer than
+    /// asked for, until their keys' values are known.
+    Entry(usize),
+}
+
+/// One aggregate of groups.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FusedAggregate {
     /// What is computed.

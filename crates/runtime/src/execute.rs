@@ -150,7 +150,7 @@ impl Place {
                 let rows: usize = (0..job.morsels()).map(|morsel| job.morsel_rows(morsel)).sum();
                 options.progress.done.fetch_add(rows as u64, Ordering::Relaxed);
                 self.device = Some(metrics);
-                self.reason = job.rest().map(str::to_string);
+                self.reason = job.rest(&worker).map(str::to_string);
                 Some(worker)
             }
             Err(error) => {

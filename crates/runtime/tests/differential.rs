@@ -66,7 +66,9 @@ fn random_queries_agree_on_devices() {
                 tables: tables.iter().map(|(name, table)| (name.clone(), Arc::clone(table))).collect(),
                 ..Inputs::default()
             };
-            let options = Options { device: Some(accelerator.clone()), ..Options::default() };
+            // With colliding hashes, joins and groups that could do without a hash table have one.
+            let force_collisions = seed % 2 == 1;
+            let options = Options { device: Some(accelerator.clone()), force_collisions, ..Options::default() };
             let execution = match runtime.execute(&query, &inputs, &options) {
                 Ok(execution) => execution,
                 Err(error) if error.class == Class::Unsupported => continue,

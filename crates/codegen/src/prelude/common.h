@@ -15,10 +15,26 @@
 #define FLOAT_ORDER(value) ORDER_OF_BITS(AS_I64(value))
 #define ORDER_OF_BITS(bits) ((bits) ^ (i64)((u64)((bits) >> 63) >> 1))
 
+#define HASH(key) (((key) ^ ((key) >> 32)) * 0x9e3779b97f4a7c15UL)
+#ifdef ATOM64
+// The place of a number in a hash table of a power of two of places, which it takes if it is new; beyond the table if it
+// is too crowded.
+#define NO_NUMBER 0xffffffffffffffffUL
+#define MOST_TRIES 128u
+FUNCTION u32 group_place(GLOBAL u64 *numbers, u32 mask, u64 number) {
+    u32 place = (u32)(HASH(number) >> 32) & mask;
+    for (u32 tries = 0; tries < MOST_TRIES; tries++) {
+        const u64 seen = EXCHANGE_IF(numbers + place, NO_NUMBER, number);
+        if (seen == NO_NUMBER || seen == number) return place;
+        place = (place + 1) & mask;
+    }
+    return 0xffffffffu;
+}
+#endif
+
 // Entries of a key in a hashed build: its bucket's are neighbours, in the order of their keys.
 FUNCTION u32 find_hashed(GLOBAL const u32 *starts, GLOBAL const u64 *keys, u32 bits, u64 key, u32 *end) {
-    const u64 hash = (key ^ (key >> 32)) * 0x9e3779b97f4a7c15UL;
-    const u32 bucket = bits == 0 ? 0 : (u32)(hash >> (64 - bits)), last = starts[bucket + 1];
+    const u32 bucket = bits == 0 ? 0 : (u32)(HASH(key) >> (64 - bits)), last = starts[bucket + 1];
     u32 entry = starts[bucket];
     while (entry < last && keys[entry] < key) entry++;
     const u32 first = entry;

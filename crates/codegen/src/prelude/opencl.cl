@@ -2,7 +2,7 @@
 #ifdef FP64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
-#if !defined(CHUNKED) && defined(ATOM64)
+#ifdef ATOM64
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
 #endif
@@ -31,6 +31,24 @@ typedef double f64;
 #define HIGH_PRODUCT(a, b) mul_hi((i64)(a), (i64)(b))
 #define HIGH_PRODUCT_U64(a, b) mul_hi((u64)(a), (u64)(b))
 
+#define ATOMIC_ADD_32(place, value) atomic_add((volatile GLOBAL u32 *)(place), value)
+#define ATOMIC_OR_32(place, value) atomic_or((volatile GLOBAL u32 *)(place), value)
+#define ATOMIC_AND_32(place, value) atomic_and((volatile GLOBAL u32 *)(place), value)
+#define RAISE(flag) atomic_or((volatile GLOBAL i32 *)(flag), 1)
+#ifdef ATOM64
+#define ATOMIC_ADD(place, value) atom_add((volatile GLOBAL i64 *)(place), (i64)(value))
+#define ATOMIC_LEAST(place, value) atom_min((volatile GLOBAL i64 *)(place), (i64)(value))
+#define ATOMIC_MOST(place, value) atom_max((volatile GLOBAL i64 *)(place), (i64)(value))
+#define EXCHANGE_IF(place, expected, value) atom_cmpxchg((volatile GLOBAL u64 *)(place), expected, value)
+#ifdef FP64
+void add_f64(volatile GLOBAL i64 *place, f64 value) {
+    i64 before = *place, seen;
+    while ((seen = atom_cmpxchg(place, before, as_long(as_double(before) + value))) != before) before = seen;
+}
+#define ATOMIC_ADD_F64(place, value) add_f64((volatile GLOBAL i64 *)(place), (value))
+#endif
+#endif
+
 #ifdef CHUNKED
 // Work-item i takes rows i·share … and owns table i.
 #define FOR_ROWS(row, rows) \
@@ -47,14 +65,8 @@ typedef double f64;
 // Work-items take rows in turn and share one table.
 #define FOR_ROWS(row, rows) for (u32 row = ITEM; row < (rows); row += ITEMS)
 #define TABLE(groups, size) (groups)
-#define ADD(place, value) atom_add((volatile GLOBAL i64 *)(place), (i64)(value))
-#define LEAST(place, value) atom_min((volatile GLOBAL i64 *)(place), (i64)(value))
-#define MOST(place, value) atom_max((volatile GLOBAL i64 *)(place), (i64)(value))
-#ifdef FP64
-void add_f64(volatile GLOBAL i64 *place, f64 value) {
-    i64 before = *place, seen;
-    while ((seen = atom_cmpxchg(place, before, as_long(as_double(before) + value))) != before) before = seen;
-}
-#define ADD_F64(place, value) add_f64((volatile GLOBAL i64 *)(place), (value))
-#endif
+#define ADD ATOMIC_ADD
+#define LEAST ATOMIC_LEAST
+#define MOST ATOMIC_MOST
+#define ADD_F64 ATOMIC_ADD_F64
 #endif

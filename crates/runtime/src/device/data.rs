@@ -50,15 +50,16 @@ impl Resident {
         columns.insert(address, Known { column: Arc::downgrade(column), held: held.clone() });
         Ok(held)
     }
+
+    /// Keeps the memory of a column that was computed on the device.
+    pub(super) fn keep(&self, column: &Arc<Column>, held: Held) {
+        let known = Known { column: Arc::downgrade(column), held };
+        self.columns.lock().insert(Arc::as_ptr(column) as usize, known);
+    }
 }
 
 /// Puts a column on the device.
-pub(super) fn place(
-    column: &Column,
-    device: &dyn Device,
-    queue: &mut dyn Queue,
-    metrics: &mut DeviceMetrics,
-) -> Result<Held> {
+fn place(column: &Column, device: &dyn Device, queue: &mut dyn Queue, metrics: &mut DeviceMetrics) -> Result<Held> {
     let mut put = |bytes: Buffer<u8>| place_bytes(bytes, device, queue, metrics);
     let values = match &column.data {
         Data::Int { codes, .. } | Data::Dictionary { codes, .. } => put(codes.bytes())?,

@@ -1,17 +1,18 @@
-//! One job on one device: data in place, a launch for each part, the groups read back.
+//! One job on one device: data in place, a launch for each part, what comes out read back.
 
 use std::collections::{HashMap, hash_map::Entry};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tandem_codegen::{Binding, Kernel, Layout, Output};
 use tandem_column::{Buffer, Column, Data, Error, Part, Result};
 use tandem_cpu::{Job, Worker, code_bounds};
-use tandem_device::{Argument, Event, Kernel as DeviceKernel, Memory, Queue, Shape};
-use tandem_pipeline::fused::{Fused, FusedStep, Way};
+use tandem_device::{Argument, Event, Kernel as DeviceKernel, Memory, Program, Queue, Shape};
+use tandem_pipeline::fused::{Fused, FusedSink, FusedStep, HashKey, Way};
 
 use super::{
     Accelerator, DeviceMetrics,
-    data::{Held, place, place_bytes},
+    data::{Held, place_bytes},
 };
 use crate::Cancel;
 
@@ -19,14 +20,13 @@ use crate::Cancel;
 const ITEMS_PER_UNIT: usize = 4;
 /// Groups of work-items for each unit of a device on which they take rows in turn.
 const GROUPS_PER_UNIT: usize = 8;
-/// The most memory for tables of groups.
-const TABLE_BYTES: usize = 256 << 20;
 
 /// What all launches of a job share.
+#[derive(Default)]
 struct Shared {
     sets: Vec<(Memory, i64)>,
     lookups: Vec<Placed>,
-    failed: Memory,
+    failed: Option<Memory>,
 }
 
 /// What kernels read, and mark, of a lookup's build.
@@ -41,182 +41,168 @@ struct Placed {
 
 /// Where a launch writes.
 #[derive(Default)]
-struct Outputs {
-    groups: Option<Memory>,
-    counts: Option<Memory>,
-    values: Vec<Memory>,
-    nulls: Vec<Option<Memory>>,
+pub(super) struct Outputs {
+    pub(super) groups: Option<Memory>,
+    pub(super) numbers: Option<Memory>,
+    pub(super) mask: u32,
+    pub(super) full: Option<Memory>,
+    pub(super) counts: Option<Memory>,
+    pub(super) counts_from: u32,
+    pub(super) values: Vec<Option<Memory>>,
+    pub(super) nulls: Vec<Option<Memory>>,
+    pub(super) ordinals: Vec<Memory>,
 }
 
 /// One job on its way over one device.
-struct Run<'r> {
-    accelerator: &'r Accelerator,
-    job: &'r Job,
-    cancel: &'r Cancel,
+pub(super) struct Run<'r> {
+    pub(super) accelerator: &'r Accelerator,
+    pub(super) job: &'r Job,
+    pub(super) cancel: &'r Cancel,
     fused: Fused,
-    parts: Vec<usize>,
-    /// The kernels of each layout that parts have.
-    kernels: HashMap<Vec<Option<Layout>>, (Kernel, Vec<DeviceKernel>)>,
+    pub(super) parts: Vec<usize>,
+    /// The kernels of each layout that parts have, and which of them are a part's.
+    kernels: Vec<(Kernel, Vec<DeviceKernel>)>,
+    kernel_of: HashMap<usize, usize>,
     shared: Shared,
-    queue: Box<dyn Queue>,
-    events: Vec<Event>,
-    metrics: DeviceMetrics,
+    pub(super) outputs: Outputs,
+    pub(super) queue: Box<dyn Queue>,
+    pub(super) events: Vec<Event>,
+    pub(super) metrics: DeviceMetrics,
+    pub(super) operators: HashMap<&'static str, DeviceKernel>,
+    /// Programs that were compiled now.
+    fresh: Vec<(String, Program)>,
 }
 
 pub(super) fn run(accelerator: &Accelerator, job: &Job, cancel: &Cancel) -> Result<(Worker, DeviceMetrics)> {
-    let mut metrics = DeviceMetrics { name: accelerator.name(), ..DeviceMetrics::default() };
-    let fused = job.fused()?;
-    let parts = job.parts();
+    let mut run = Run {
+        accelerator,
+        job,
+        cancel,
+        fused: job.fused()?,
+        parts: job.parts(),
+        kernels: Vec::new(),
+        kernel_of: HashMap::new(),
+        shared: Shared::default(),
+        outputs: Outputs::default(),
+        queue: accelerator.device.queue()?,
+        events: Vec::new(),
+        metrics: DeviceMetrics { name: accelerator.name(), ..DeviceMetrics::default() },
+        operators: HashMap::new(),
+        fresh: Vec::new(),
+    };
     let mut worker = job.worker();
-    let Some(&first) = parts.first() else { return Ok((worker, metrics)) };
-    // Parts of one layout share their kernels; what comes out is the same for all.
-    let mut kernels = HashMap::new();
-    let mut fresh = Vec::new();
-    for &part in &parts {
-        let Entry::Vacant(entry) = kernels.entry(layout_of(job, part)) else { continue };
-        let kernel = accelerator.generate(job, part)?;
-        let (program, compiled) = accelerator.program(&kernel, &mut metrics)?;
-        if compiled {
-            fresh.push((kernel.text.clone(), program.clone()));
+    if !run.parts.is_empty() {
+        run.compile()?;
+        run.prepare()?;
+        match run.kernels[0].0.output.clone() {
+            output @ Output::Groups { .. } => run.groups(&output, &mut worker)?,
+            Output::Rows { .. } => match job.wants_places() {
+                Some(existence) => run.build(&mut worker, existence)?,
+                None => run.rows(&mut worker)?,
+            },
         }
-        let entries = kernel.names.iter().map(|name| program.kernel(name)).collect::<Result<Vec<_>>>()?;
-        entry.insert((kernel, entries));
-    }
-    let kernel = kernels[&layout_of(job, first)].0.clone();
-    let mut queue = accelerator.device.queue()?;
-    let shared = prepare(accelerator, job, &fused, &kernel, queue.as_mut(), &mut metrics)?;
-    let events = Vec::new();
-    let mut run = Run { accelerator, job, cancel, fused, parts, kernels, shared, queue, events, metrics };
-    match &kernel.output {
-        Output::Groups { .. } => run.groups(&kernel.output, &mut worker)?,
-        Output::Rows(_) => run.rows(&mut worker)?,
-    }
-    let mut failed = [0u8; 4];
-    run.queue.read(&run.shared.failed, 0, &mut failed, &[])?;
-    if failed != [0; 4] {
-        return Err(Error::unsupported("a row has no value: the processor finds which"));
-    }
-    run.matched()?;
-    run.metrics.kernels = kernel_time(&run.events);
-    // Drivers finish compiling at the first launch: only now the binary is all there is to load.
-    for (text, program) in fresh {
-        accelerator.cache.save(&text, accelerator.device.as_ref(), &program);
+        run.check_failed()?;
+        run.matched()?;
+        run.metrics.kernels = kernel_time(&run.events);
+        // Drivers finish compiling at the first launch: only now the binary is all there is to load.
+        for (text, program) in &run.fresh {
+            accelerator.cache.save(text, accelerator.device.as_ref(), program);
+        }
     }
     Ok((worker, run.metrics))
 }
 
-/// Returns the layout of each column of a part, where a kernel can read it.
-fn layout_of(job: &Job, part: usize) -> Vec<Option<Layout>> {
-    job.table().parts[part].columns.iter().map(|column| Layout::of(column).ok()).collect()
-}
-
 impl Run<'_> {
-    /// Counts groups over all parts and adds them to the worker's.
-    fn groups(&mut self, output: &Output, worker: &mut Worker) -> Result<()> {
-        let (width, groups) = (output.group_width(), output.groups());
-        let (shape, tables) = self.group_shape(groups * width * 8)?;
-        self.describe(shape, &format!("{tables} tables of {groups} groups, {width} numbers each"));
-        let empty = output.empty_group();
-        let numbers: Buffer<i64> = empty.iter().copied().cycle().take(tables * groups * width).collect();
-        let table = self.allocate(numbers.len() * 8)?;
-        self.metrics.bytes_to += numbers.len() as u64 * 8;
-        self.queue.write(&table, 0, numbers.bytes(), &[])?;
-        let outputs = Outputs { groups: Some(table.clone()), ..Outputs::default() };
+    /// Generates and compiles the kernels: parts of one layout share theirs, and what comes out is the same for all.
+    fn compile(&mut self) -> Result<()> {
+        let mut known: HashMap<Vec<Option<Layout>>, usize> = HashMap::new();
         for part in self.parts.clone() {
-            self.cancel.check()?;
-            self.launch(part, 0, shape, &outputs)?;
-        }
-        let numbers = self.read_numbers(&table, tables * groups * width)?;
-        numbers
-            .chunks_exact(groups * width)
-            .try_for_each(|table| self.job.absorb(worker, table, width, output.accumulators()))
-    }
-
-    /// Computes the rows that are left of each part, by counting, adding up and writing, and adds them to the worker's.
-    fn rows(&mut self, worker: &mut Worker) -> Result<()> {
-        let shape = self.shape();
-        let items = shape.groups * shape.items;
-        self.describe(shape, "rows counted, then written");
-        let counts = self.allocate(items * 8)?;
-        for part in self.parts.clone() {
-            self.cancel.check()?;
-            if self.job.has_enough() {
-                return Ok(());
-            }
-            let mut outputs = Outputs { counts: Some(counts.clone()), ..Outputs::default() };
-            if !self.launch(part, 0, shape, &outputs)? {
-                continue;
-            }
-            let mut bytes = vec![0u8; items * 4];
-            self.queue.read(&counts, 0, &mut bytes, &[])?;
-            let kept = bytes.as_chunks::<4>().0.iter().map(|count| u32::from_le_bytes(*count));
-            let mut total = 0;
-            let places: Buffer<u32> = kept
-                .map(|count| {
-                    total += count;
-                    total - count
-                })
-                .collect();
-            self.metrics.bytes_back += bytes.len() as u64;
-            let rows = total as usize;
-            if rows == 0 {
-                continue;
-            }
-            self.metrics.bytes_to += bytes.len() as u64;
-            self.queue.write(&counts, items * 4, places.bytes(), &[])?;
-            // A part without nulls has no flags, whatever others have.
-            let Output::Rows(nullable) = self.kernels[&layout_of(self.job, part)].0.output.clone() else {
-                return Err(Error::internal("all parts of a job give rows"));
+            let layout: Vec<Result<Layout>> =
+                self.job.table().parts[part].columns.iter().map(|column| Layout::of(column)).collect();
+            let at = match known.entry(layout.iter().map(|layout| layout.as_ref().ok().copied()).collect()) {
+                Entry::Occupied(entry) => *entry.get(),
+                Entry::Vacant(entry) => {
+                    let kernel = self.accelerator.generate(self.job, &self.fused, &layout)?;
+                    let program = self.program(&kernel.text)?;
+                    let entries = kernel.names.iter().map(|name| program.kernel(name)).collect::<Result<Vec<_>>>()?;
+                    self.kernels.push((kernel, entries));
+                    *entry.insert(self.kernels.len() - 1)
+                }
             };
-            for &nullable in &nullable {
-                outputs.values.push(self.allocate(rows * 8)?);
-                outputs.nulls.push(if nullable { Some(self.allocate(rows)?) } else { None });
-            }
-            self.launch(part, 1, shape, &outputs)?;
-            let mut columns = Vec::with_capacity(nullable.len());
-            for (values, nulls) in outputs.values.iter().zip(&outputs.nulls) {
-                let numbers = self.read_numbers(values, rows)?;
-                let nulls = match nulls {
-                    Some(memory) => {
-                        let mut flags = vec![0u8; rows];
-                        self.queue.read(memory, 0, &mut flags, &[])?;
-                        self.metrics.bytes_back += rows as u64;
-                        Some(flags)
-                    }
-                    None => None,
-                };
-                columns.push((numbers, nulls));
-            }
-            self.job.collect(worker, part, rows, columns)?;
+            self.kernel_of.insert(part, at);
         }
         Ok(())
     }
 
+    /// Returns the program of a text.
+    pub(super) fn program(&mut self, text: &str) -> Result<Program> {
+        let (program, compiled) = self.accelerator.program(text, &mut self.metrics)?;
+        if compiled {
+            self.fresh.push((text.to_string(), program.clone()));
+        }
+        Ok(program)
+    }
+
+    /// Returns the kernels of a part.
+    pub(super) fn kernel(&self, part: usize) -> &(Kernel, Vec<DeviceKernel>) {
+        &self.kernels[self.kernel_of[&part]]
+    }
+
+    /// Returns what the numbers of hashed groups are made of.
+    pub(super) fn hash_keys(&self) -> Vec<HashKey> {
+        match &self.fused.sink {
+            FusedSink::Hashed { keys, .. } => keys.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Fails if some row has no value.
+    fn check_failed(&mut self) -> Result<()> {
+        let Some(failed) = self.shared.failed.clone() else { return Ok(()) };
+        let mut flag = [0; 4];
+        self.read(&failed, 0, &mut flag)?;
+        match flag {
+            [0, 0, 0, 0] => Ok(()),
+            _ => Err(Error::unsupported("a row has no value: the processor finds which")),
+        }
+    }
+
     /// Notes in the job which build rows met a row.
     fn matched(&mut self) -> Result<()> {
-        for (lookup, placed) in self.shared.lookups.iter().enumerate() {
-            let (Some(memory), Some(build)) = (&placed.matched, self.job.build_of(lookup)) else { continue };
-            let mut flags = vec![0; build.entries()];
-            self.queue.read(memory, 0, &mut flags, &[])?;
-            self.metrics.bytes_back += flags.len() as u64;
+        for lookup in 0..self.shared.lookups.len() {
+            let Some(matched) = self.shared.lookups[lookup].matched.clone() else { continue };
+            let mut flags = vec![0; matched.len()];
+            self.read(&matched, 0, &mut flags)?;
             self.job.mark(lookup, &flags);
         }
         Ok(())
     }
 
-    fn allocate(&self, bytes: usize) -> Result<Memory> {
+    pub(super) fn allocate(&self, bytes: usize) -> Result<Memory> {
         self.accelerator.device.allocate(bytes)
     }
 
-    fn read_numbers(&mut self, memory: &Memory, count: usize) -> Result<Vec<i64>> {
-        let mut bytes = vec![0u8; count * 8];
-        self.queue.read(memory, 0, &mut bytes, &[])?;
+    /// Copies bytes back and waits for them.
+    pub(super) fn read(&mut self, memory: &Memory, at: usize, bytes: &mut [u8]) -> Result<()> {
+        self.queue.read(memory, at, bytes, &[])?;
         self.metrics.bytes_back += bytes.len() as u64;
+        Ok(())
+    }
+
+    pub(super) fn read_numbers(&mut self, memory: &Memory, count: usize) -> Result<Vec<i64>> {
+        let mut bytes = vec![0; count * 8];
+        self.read(memory, 0, &mut bytes)?;
         Ok(bytes.as_chunks::<8>().0.iter().map(|number| i64::from_le_bytes(*number)).collect())
     }
 
+    pub(super) fn read_places(&mut self, memory: &Memory, count: usize) -> Result<Vec<u32>> {
+        let mut bytes = vec![0; count * 4];
+        self.read(memory, 0, &mut bytes)?;
+        Ok(bytes.as_chunks::<4>().0.iter().map(|number| u32::from_le_bytes(*number)).collect())
+    }
+
     /// Chooses how many work-items run.
-    fn shape(&self) -> Shape {
+    pub(super) fn shape(&self) -> Shape {
         let info = self.accelerator.device.info();
         match self.accelerator.traits.chunked {
             true => Shape { groups: info.units * ITEMS_PER_UNIT, items: 1 },
@@ -224,46 +210,93 @@ impl Run<'_> {
         }
     }
 
-    /// Chooses how many work-items run, and how many tables of so many bytes they need.
-    fn group_shape(&self, bytes: usize) -> Result<(Shape, usize)> {
-        let mut shape = self.shape();
-        if bytes > TABLE_BYTES {
-            return Err(Error::unsupported(format!("the groups take more than {TABLE_BYTES} bytes on the device")));
-        }
-        if !self.accelerator.traits.chunked {
-            return Ok((shape, 1));
-        }
-        shape.groups = shape.groups.min(TABLE_BYTES / bytes.max(1));
-        Ok((shape, shape.groups))
-    }
-
     /// Notes the text of each kernel and how it is launched.
-    fn describe(&mut self, shape: Shape, what: &str) {
+    pub(super) fn describe(&mut self, shape: Shape, what: &str) {
         let Shape { groups, items } = shape;
-        let texts = self.kernels.values().map(|(kernel, _)| {
+        let texts = self.kernels.iter().map(|(kernel, _)| {
             format!("// {groups} groups of {items} work-items for each part; {what}\n{}", &kernel.text[kernel.body..])
         });
         self.metrics.texts = texts.collect();
     }
 
-    /// Launches a kernel over one part; false if statistics show that it has no row to keep.
-    fn launch(&mut self, part: usize, which: usize, shape: Shape, outputs: &Outputs) -> Result<bool> {
-        let (kernel, entries) = &self.kernels[&layout_of(self.job, part)];
+    /// Launches a kernel over one part, unless statistics show that it has no row to keep.
+    pub(super) fn launch(&mut self, part: usize, which: usize, shape: Shape) -> Result<()> {
+        let (kernel, entries) = &self.kernels[self.kernel_of[&part]];
         let part: &Part = &self.job.table().parts[part];
         let mut held: HashMap<usize, Held> = HashMap::new();
         for binding in &kernel.bindings {
             if let Binding::Column(column) = binding {
                 let (device, queue) = (self.accelerator.device.as_ref(), self.queue.as_mut());
-                let place = self.accelerator.columns.hold(&part.columns[*column], device, queue, &mut self.metrics)?;
-                held.insert(*column, place);
+                let memory = self.accelerator.columns.hold(&part.columns[*column], device, queue, &mut self.metrics)?;
+                held.insert(*column, memory);
             }
         }
-        let Some(arguments) = arguments(kernel, &self.fused, part, &held, &self.shared, outputs)? else {
-            return Ok(false);
-        };
-        self.metrics.launches += 1;
-        self.events.push(self.queue.launch(&entries[which], &arguments, shape, &[])?);
-        Ok(true)
+        if let Some(arguments) = arguments(kernel, &self.fused, part, &held, &self.shared, &self.outputs)? {
+            self.metrics.launches += 1;
+            self.events.push(self.queue.launch(&entries[which], &arguments, shape, &[])?);
+        }
+        Ok(())
+    }
+
+    /// Puts what all parts share on the device.
+    fn prepare(&mut self) -> Result<()> {
+        let bindings = self.kernels[0].0.bindings.clone();
+        let mut sets = Vec::new();
+        for step in self.fused.steps.clone() {
+            if let FusedStep::Member { column, set } = step {
+                let range = self.job.table().statistics[column].range;
+                let (low, high) =
+                    range.ok_or_else(|| Error::unsupported("the range of a joined column is not known"))?;
+                let words: Buffer<u32> = self.job.set_bits(set, low, high).into();
+                sets.push((self.place_bytes(words.bytes())?, low));
+            }
+        }
+        let mut lookups = Vec::with_capacity(self.fused.lookups.len());
+        for lookup in 0..self.fused.lookups.len() {
+            let build = self.job.build_of(lookup).ok_or_else(|| Error::internal("a lookup has no build"))?;
+            let mut placed = Placed::default();
+            for (payload, column) in build.columns().iter().enumerate() {
+                let used = bindings.contains(&Binding::Payload { lookup, payload });
+                let held = if used { Some((self.place(column)?, base(column))) } else { None };
+                placed.payloads.push(held);
+            }
+            for binding in &bindings {
+                match binding {
+                    Binding::KeyBits(at) if *at == lookup => {
+                        let bits: Buffer<u32> = build.key_bits().into();
+                        placed.bits = Some(self.place_bytes(bits.bytes())?);
+                    }
+                    Binding::Starts(at) if *at == lookup => {
+                        let starts: Buffer<u32> = build.starts().iter().copied().collect();
+                        placed.starts = Some(self.place_bytes(starts.bytes())?);
+                    }
+                    Binding::PackedKeys(at) if *at == lookup => {
+                        let keys: Buffer<u64> = build.packed_keys().iter().copied().collect();
+                        placed.keys = Some(self.place_bytes(keys.bytes())?);
+                    }
+                    Binding::Matched(at) if *at == lookup => {
+                        let matched = self.allocate(build.entries())?;
+                        self.queue.fill(&matched, 0, build.entries(), 0, &[])?;
+                        placed.matched = Some(matched);
+                    }
+                    _ => {}
+                }
+            }
+            lookups.push(placed);
+        }
+        let failed = self.allocate(4)?;
+        self.queue.fill(&failed, 0, 4, 0, &[])?;
+        self.shared = Shared { sets, lookups, failed: Some(failed) };
+        Ok(())
+    }
+
+    fn place(&mut self, column: &Arc<Column>) -> Result<Held> {
+        let (device, queue) = (self.accelerator.device.as_ref(), self.queue.as_mut());
+        self.accelerator.columns.hold(column, device, queue, &mut self.metrics)
+    }
+
+    pub(super) fn place_bytes(&mut self, bytes: Buffer<u8>) -> Result<Memory> {
+        place_bytes(bytes, self.accelerator.device.as_ref(), self.queue.as_mut(), &mut self.metrics)
     }
 }
 
@@ -317,10 +350,15 @@ fn arguments<'a>(
             Binding::Matched(lookup) => Argument::Memory(shared.lookups[*lookup].matched.as_ref().ok_or_else(missing)?),
             Binding::Constant(value) => Argument::I64(*value),
             Binding::Groups => written(outputs.groups.as_ref()),
+            Binding::GroupNumbers => written(outputs.numbers.as_ref()),
+            Binding::GroupMask => Argument::U32(outputs.mask),
+            Binding::Full => written(outputs.full.as_ref()),
             Binding::Counts => written(outputs.counts.as_ref()),
-            Binding::Values(column) => written(outputs.values.get(*column)),
+            Binding::CountsFrom => Argument::U32(outputs.counts_from),
+            Binding::Ordinal(at) => written(outputs.ordinals.get(*at)),
+            Binding::Values(column) => written(outputs.values.get(*column).and_then(Option::as_ref)),
             Binding::Nulls(column) => written(outputs.nulls.get(*column).and_then(Option::as_ref)),
-            Binding::Failed => Argument::Memory(&shared.failed),
+            Binding::Failed => Argument::Memory(shared.failed.as_ref().ok_or_else(missing)?),
         });
     }
     Ok(Some(arguments))
@@ -329,63 +367,6 @@ fn arguments<'a>(
 fn kernel_time(events: &[Event]) -> Duration {
     let times = events.iter().filter_map(Event::times);
     Duration::from_nanos(times.map(|times| times.ended.saturating_sub(times.started)).sum())
-}
-
-/// Puts what all parts share on the device.
-fn prepare(
-    accelerator: &Accelerator,
-    job: &Job,
-    fused: &Fused,
-    kernel: &Kernel,
-    queue: &mut dyn Queue,
-    metrics: &mut DeviceMetrics,
-) -> Result<Shared> {
-    let device = accelerator.device.as_ref();
-    let mut sets = Vec::new();
-    for step in &fused.steps {
-        if let FusedStep::Member { column, set } = step {
-            let range = job.table().statistics[*column].range;
-            let (low, high) = range.ok_or_else(|| Error::unsupported("the range of a joined column is not known"))?;
-            let words: Buffer<u32> = job.set_bits(*set, low, high).into();
-            sets.push((place_bytes(words.bytes(), device, queue, metrics)?, low));
-        }
-    }
-    let mut lookups = Vec::with_capacity(fused.lookups.len());
-    for lookup in 0..fused.lookups.len() {
-        let build = job.build_of(lookup).ok_or_else(|| Error::internal("a lookup has no build"))?;
-        let mut placed = Placed::default();
-        for (payload, column) in build.columns().iter().enumerate() {
-            let used = kernel.bindings.contains(&Binding::Payload { lookup, payload });
-            let held = if used { Some((place(column, device, queue, metrics)?, base(column))) } else { None };
-            placed.payloads.push(held);
-        }
-        for binding in &kernel.bindings {
-            match binding {
-                Binding::KeyBits(at) if *at == lookup => {
-                    let bits: Buffer<u32> = build.key_bits().into();
-                    placed.bits = Some(place_bytes(bits.bytes(), device, queue, metrics)?);
-                }
-                Binding::Starts(at) if *at == lookup => {
-                    let starts: Buffer<u32> = build.starts().iter().copied().collect();
-                    placed.starts = Some(place_bytes(starts.bytes(), device, queue, metrics)?);
-                }
-                Binding::PackedKeys(at) if *at == lookup => {
-                    let keys: Buffer<u64> = build.packed_keys().iter().copied().collect();
-                    placed.keys = Some(place_bytes(keys.bytes(), device, queue, metrics)?);
-                }
-                Binding::Matched(at) if *at == lookup => {
-                    let matched = device.allocate(build.entries())?;
-                    queue.fill(&matched, 0, build.entries(), 0, &[])?;
-                    placed.matched = Some(matched);
-                }
-                _ => {}
-            }
-        }
-        lookups.push(placed);
-    }
-    let failed = device.allocate(4)?;
-    queue.fill(&failed, 0, 4, 0, &[])?;
-    Ok(Shared { sets, lookups, failed })
 }
 
 /// Returns what code 0 of a column stands for.
