@@ -1,15 +1,19 @@
 //! Rows into groups: what a group holds, which one a row belongs to, and what is added to it.
 
-use tandem_column::{Error, Repr, Result};
+use tandem_column::{Error, Repr, Result, Type};
 use tandem_pipeline::{
-    AggregateFunction,
+    AggregateFunction, Overflow,
     fused::{Accumulator, Fused, FusedAggregate, GroupKey, HashKey, KeyOf, ROWS_COUNT},
 };
 
-use crate::{Binding, expression::c_type, kernel::Generator};
+use crate::{
+    Binding,
+    expression::{Term, Width},
+    kernel::Generator,
+};
 
 /// Lays out what a group holds; returns it with the width of a group.
-fn plan(fused: &Fused, aggregates: &[FusedAggregate]) -> Result<(Vec<Accumulator>, usize)> {
+fn plan(fused: &Fused, aggregates: &[FusedAggregate], shared: bool) -> Result<(Vec<Accumulator>, usize)> {
     use AggregateFunction as F;
     let mut width = ROWS_COUNT + 1;
     let mut place = || {
@@ -22,16 +26,40 @@ fn plan(fused: &Fused, aggregates: &[FusedAggregate]) -> Result<(Vec<Accumulator
         if aggregate.distinct && !matches!(aggregate.function, F::Min | F::Max) {
             return Err(Error::unsupported("aggregates of distinct values are not on the device yet"));
         }
+        let moments = aggregate.function.is_spread();
         let everyone = aggregate.filter.is_none() && argument.is_none_or(|slot| !slot.nullable);
-        let count = if everyone { ROWS_COUNT } else { place() };
+        let count = if everyone && !moments { ROWS_COUNT } else { place() };
+        // What takes more than one atomic operation needs a table of its own for each work-item.
+        let alone = |what: &str| match shared {
+            false => Ok(()),
+            true => {
+                Err(Error::unsupported(format!("{what} in a table that work-items share is not on the device yet")))
+            }
+        };
+        let known = aggregate.argument.is_some_and(|slot| fused.ranges.get(slot).is_some_and(Option::is_some));
         let repr = argument.map_or(Repr::Int, |slot| slot.kind.repr());
         let averages_integers = aggregate.function == F::Average && argument.is_some_and(|slot| slot.kind.is_integer());
         all.push(match (aggregate.function, repr) {
             (F::CountRows | F::Count, _) => Accumulator::Count(count),
             (F::Sum | F::Average, Repr::Float) => Accumulator::FloatSum { sum: place(), count },
-            (F::Average, Repr::Int) if averages_integers => Accumulator::FloatSum { sum: place(), count },
+            (F::Average, Repr::Int | Repr::Wide) if averages_integers => Accumulator::FloatSum { sum: place(), count },
             (F::Sum | F::Average, Repr::Int) if *narrow => Accumulator::Sum { sum: place(), count },
             (F::Sum | F::Average, Repr::Int) => Accumulator::WideSum { low: place(), high: place(), count },
+            // A known range is one of 64 bits.
+            (F::Sum | F::Average, Repr::Wide) if known => Accumulator::WideSum { low: place(), high: place(), count },
+            (F::Sum | F::Average, Repr::Wide) => {
+                let first = place();
+                (0..3).for_each(|_| _ = place());
+                Accumulator::LimbSum { first, count }
+            }
+            (F::Min | F::Max, Repr::Wide) => {
+                alone("the smallest or largest 128-bit value")?;
+                Accumulator::WideBest { low: place(), high: place(), count, smallest: aggregate.function == F::Min }
+            }
+            (_, Repr::Float | Repr::Int | Repr::Wide) if moments => {
+                alone("a variance")?;
+                Accumulator::Moments { mean: place(), squares: place(), count }
+            }
             (F::Min | F::BoolAnd, Repr::Int | Repr::Boolean | Repr::Float) => {
                 Accumulator::Best { best: place(), count, smallest: true }
             }
@@ -70,7 +98,7 @@ impl Generator<'_> {
         }
         let remark = "one table, or one for each work-item";
         let out = self.text.argument(Binding::Groups, "GLOBAL i64 *", "groups", remark);
-        let (accumulators, width) = plan(self.input.fused, aggregates)?;
+        let (accumulators, width) = plan(self.input.fused, aggregates, shared)?;
         // One group is kept in registers and written at the end.
         let registers = matches!(groups, Groups::Array([], _));
         match groups {
@@ -131,12 +159,7 @@ impl Generator<'_> {
                 conditions.push(filter.value);
                 conditions.extend(filter.null.map(|null| format!("!{null}")));
             }
-            let value = argument.as_ref().map_or("0", |term| term.value.as_str()).to_string();
-            if let Some(term) = &argument
-                && !matches!(accumulator, Accumulator::Count(_))
-            {
-                c_type(&term.kind)?;
-            }
+            let value = self.contribution(argument.as_ref(), accumulator)?;
             if !conditions.is_empty() {
                 self.text.open(&format!("if ({}) {{", conditions.join(" & ")));
             }
@@ -151,14 +174,33 @@ impl Generator<'_> {
                     self.add_to(registers, "ADD", &place(high), &format!("({value} >> 32)"));
                     count
                 }
-                Accumulator::FloatSum { sum, count } => {
-                    self.needs_fp64 = true;
-                    self.add_to(registers, "ADD_F64", &place(sum), &format!("(f64){value}"));
+                Accumulator::LimbSum { first, count } => {
+                    let limbs = [".low & 0xffffffffL", ".low >> 32", ".high & 0xffffffffL", ".high >> 32"];
+                    for (at, limb) in limbs.iter().enumerate() {
+                        self.add_to(registers, "ADD", &place(first + at), &format!("(i64)({value}{limb})"));
+                    }
                     count
                 }
+                Accumulator::FloatSum { sum, count } => {
+                    self.needs_fp64 = true;
+                    self.add_to(registers, "ADD_F64", &place(sum), &value);
+                    count
+                }
+                // Two numbers that change together are kept in memory.
+                Accumulator::WideBest { low, high, count, smallest } => {
+                    let table = if registers { "table" } else { "group" };
+                    let sign = if smallest { "<" } else { ">" };
+                    self.text.line(format!("KEEP_WIDE({table} + {low}, {table} + {high}, {value}, {sign});"));
+                    count
+                }
+                Accumulator::Moments { mean, squares, count } => {
+                    self.needs_fp64 = true;
+                    let table = if registers { "table" } else { "group" };
+                    let places = format!("{table} + {count}, {table} + {mean}, {table} + {squares}");
+                    self.text.line(format!("add_moments({places}, {value});"));
+                    ROWS_COUNT
+                }
                 Accumulator::Best { best, count, smallest } => {
-                    let floats = argument.as_ref().is_some_and(|term| term.kind.repr() == Repr::Float);
-                    let value = if floats { self.text.define("i64", &format!("FLOAT_ORDER({value})")) } else { value };
                     self.add_to(registers, if smallest { "LEAST" } else { "MOST" }, &place(best), &value);
                     count
                 }
@@ -186,6 +228,27 @@ impl Generator<'_> {
             (true, "MOST") => format!("if ({value} > {name}) {name} = {value};"),
             (true, _) => format!("{name} += {value};"),
         });
+    }
+
+    /// Returns what a row adds to an accumulator, in the C type that it is added in.
+    fn contribution(&mut self, argument: Option<&Term>, accumulator: &Accumulator) -> Result<String> {
+        let Some(term) = argument.filter(|_| !matches!(accumulator, Accumulator::Count(_))) else {
+            return Ok("0".into());
+        };
+        let floats = term.kind.repr() == Repr::Float;
+        Ok(match accumulator {
+            Accumulator::FloatSum { .. } | Accumulator::Moments { .. } if floats => term.value.clone(),
+            Accumulator::FloatSum { .. } | Accumulator::Moments { .. } => {
+                self.number(term, &Type::Float64, Overflow::Error)?.value
+            }
+            Accumulator::Best { .. } if floats => self.text.define("i64", &format!("FLOAT_ORDER({})", term.value)),
+            Accumulator::LimbSum { .. } | Accumulator::WideBest { .. } => {
+                let wide = term.integer()?.wide();
+                self.text.define("wide", &wide)
+            }
+            Accumulator::WideSum { .. } => term.integer()?.long(),
+            _ => term.integer()?.to(Width::Long),
+        })
     }
 
     /// Returns the place of a key's value.
@@ -256,6 +319,12 @@ impl Generator<'_> {
                 Accumulator::Sum { sum, .. } => self.text.line(format!("i64 a{sum} = 0;")),
                 Accumulator::FloatSum { sum, .. } => self.text.line(format!("f64 a{sum} = 0;")),
                 Accumulator::WideSum { low, high, .. } => self.text.line(format!("i64 a{low} = 0, a{high} = 0;")),
+                Accumulator::LimbSum { first, .. } => {
+                    (first..first + 4).for_each(|at| self.text.line(format!("i64 a{at} = 0;")));
+                }
+                Accumulator::WideBest { .. } => {}
+                // The count is in memory, too.
+                Accumulator::Moments { .. } => continue,
                 Accumulator::Best { best, smallest, .. } => {
                     let worst = if smallest { "0x7fffffffffffffffL" } else { "(-0x7fffffffffffffffL - 1)" };
                     self.text.line(format!("i64 a{best} = {worst};"));
@@ -280,6 +349,9 @@ impl Generator<'_> {
                     self.text.line(add(low));
                     self.text.line(add(high));
                 }
+                Accumulator::LimbSum { first, .. } => (first..first + 4).for_each(|at| self.text.line(add(at))),
+                Accumulator::WideBest { .. } => {}
+                Accumulator::Moments { .. } => continue,
                 Accumulator::Best { best, smallest, .. } => {
                     let name = if smallest { "LEAST" } else { "MOST" };
                     self.text.line(format!("{name}(table + {best}, a{best});"));

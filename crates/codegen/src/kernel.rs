@@ -45,12 +45,7 @@ pub enum Output {
 impl Output {
     /// Returns how many 64-bit numbers a group has.
     pub fn group_width(&self) -> usize {
-        let places = self.accumulators().iter().map(|accumulator| match *accumulator {
-            Accumulator::Count(count) => count,
-            Accumulator::Sum { sum, count } | Accumulator::FloatSum { sum, count } => sum.max(count),
-            Accumulator::WideSum { low, high, count } => low.max(high).max(count),
-            Accumulator::Best { best, count, .. } => best.max(count),
-        });
+        let places = self.accumulators().iter().map(Accumulator::last);
         places.max().unwrap_or(ROWS_COUNT) + 1
     }
 
@@ -66,8 +61,12 @@ impl Output {
     pub fn empty_group(&self) -> Vec<i64> {
         let mut group = vec![0; self.group_width()];
         for accumulator in self.accumulators() {
-            if let Accumulator::Best { best, smallest, .. } = *accumulator {
-                group[best] = if smallest { i64::MAX } else { i64::MIN };
+            match *accumulator {
+                Accumulator::Best { best, smallest, .. } => group[best] = if smallest { i64::MAX } else { i64::MIN },
+                Accumulator::WideBest { low, high, smallest, .. } => {
+                    (group[low], group[high]) = if smallest { (-1, i64::MAX) } else { (0, i64::MIN) };
+                }
+                _ => {}
             }
         }
         group

@@ -32,6 +32,8 @@ pub enum Form {
     Float32,
     /// IEEE double precision.
     Float64,
+    /// 128-bit integers, lower half first.
+    Wide,
 }
 
 /// What a kernel must know of a column to read it.
@@ -53,7 +55,7 @@ impl Layout {
             Data::Int { codes, .. } | Data::Dictionary { codes, .. } => Form::Code(codes.width()),
             Data::Float32(_) => Form::Float32,
             Data::Float64(_) => Form::Float64,
-            Data::Wide(_) => return Err(Error::unsupported("128-bit values are not on the device yet")),
+            Data::Wide(_) => Form::Wide,
             Data::Bytes { .. } => {
                 return Err(Error::unsupported("strings without a dictionary are not on the device yet"));
             }

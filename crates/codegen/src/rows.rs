@@ -19,6 +19,11 @@ pub enum RowColumn {
         /// Null flags come with them.
         nullable: bool,
     },
+    /// 128-bit integers, lower half first.
+    Wide {
+        /// Null flags come with them.
+        nullable: bool,
+    },
     /// Numbers of source rows within their part, 32 bits.
     Row,
     /// Entries of a lookup, 32 bits; `u32::MAX` for none.
@@ -53,8 +58,7 @@ impl<'f> Generator<'f> {
                 }
                 (None, None) => {
                     let term = self.expression(value)?;
-                    self.write_value(at, &term);
-                    (RowColumn::Numbers { nullable: term.null.is_some() }, Some(term))
+                    (self.write_value(at, &term)?, Some(term))
                 }
             };
             columns.push(column);
@@ -70,21 +74,27 @@ impl<'f> Generator<'f> {
                 let kind = values[key.value].kind(&self.input.fused.slots);
                 return Err(tandem_column::Error::unsupported(format!("an order by {kind} is not on the device yet")));
             };
-            self.ordinals(key, &term, &mut ordinals);
+            self.ordinals(key, &term, &mut ordinals)?;
         }
         self.text.line("place++;");
         self.close_row();
         Ok((columns, ordinals))
     }
 
-    fn write_value(&mut self, at: usize, term: &Term) {
-        let out = self.text.argument(Binding::Values(at), "GLOBAL i64 *", &format!("o{at}"), "");
-        let bits = if term.kind.repr() == Repr::Float { format!("AS_I64({})", term.value) } else { term.value.clone() };
+    fn write_value(&mut self, at: usize, term: &Term) -> Result<RowColumn> {
+        let nullable = term.null.is_some();
+        let (c, bits, column) = match term.kind.repr() {
+            Repr::Wide => ("wide", term.integer()?.wide(), RowColumn::Wide { nullable }),
+            Repr::Float => ("i64", format!("AS_I64({})", term.value), RowColumn::Numbers { nullable }),
+            _ => ("i64", term.value.clone(), RowColumn::Numbers { nullable }),
+        };
+        let out = self.text.argument(Binding::Values(at), &format!("GLOBAL {c} *"), &format!("o{at}"), "");
         self.text.line(format!("{out}[place] = {bits};"));
         if let Some(null) = &term.null {
             let out = self.text.argument(Binding::Nulls(at), "GLOBAL u8 *", &format!("o{at}n"), "");
             self.text.line(format!("{out}[place] = (u8)({null});"));
         }
+        Ok(column)
     }
 
     /// Returns what stands for a value that kernels do not read: its row or entry.
@@ -104,8 +114,17 @@ impl<'f> Generator<'f> {
         }
     }
 
-    /// Writes the ordinals of a key: where it may be null, one that puts nulls in their place, and one of the value.
-    fn ordinals(&mut self, key: &OrderKey, term: &Term, count: &mut usize) {
+    /// Writes the ordinals of a key: where it may be null, one that puts nulls in their place, and those of the value.
+    fn ordinals(&mut self, key: &OrderKey, term: &Term, count: &mut usize) -> Result<()> {
+        let signed = |value: String| format!("((u64)({value}) ^ 0x8000000000000000UL)");
+        let values = match term.kind.repr() {
+            Repr::Float => vec![signed(format!("FLOAT_ORDER({})", term.value))],
+            Repr::Wide => {
+                let wide = self.text.define("wide", &term.integer()?.wide());
+                vec![signed(format!("{wide}.high")), format!("{wide}.low")]
+            }
+            _ => vec![signed(format!("(i64){}", term.value))],
+        };
         let mut write = |value: String| {
             let out = self.text.argument(Binding::Ordinal(*count), "GLOBAL u64 *", &format!("s{count}"), "");
             self.text.line(format!("{out}[place] = {value};"));
@@ -114,17 +133,15 @@ impl<'f> Generator<'f> {
         if let Some(null) = &term.null {
             write(if key.nulls_first { format!("!({null})") } else { format!("({null}) != 0") });
         }
-        let value = match term.kind.repr() {
-            Repr::Float => format!("FLOAT_ORDER({})", term.value),
-            _ => format!("(i64){}", term.value),
-        };
-        let ordinal = format!("((u64)({value}) ^ 0x8000000000000000UL)");
-        let ordinal = if key.descending { format!("~{ordinal}") } else { ordinal };
-        // Nulls are equal to each other.
-        write(match &term.null {
-            Some(null) => format!("{null} ? 0 : {ordinal}"),
-            None => ordinal,
-        });
+        for ordinal in values {
+            let ordinal = if key.descending { format!("~{ordinal}") } else { ordinal };
+            // Nulls are equal to each other.
+            write(match &term.null {
+                Some(null) => format!("{null} ? 0 : {ordinal}"),
+                None => ordinal,
+            });
+        }
+        Ok(())
     }
 
     /// Writes the kernel that counts the rows that are left.

@@ -9,8 +9,8 @@ KERNEL void count(
     GLOBAL const u32 *set1,
     const u32 shift1,
     GLOBAL const u32 *c2,  // lo_revenue
-    const i64 b2,
     GLOBAL const u64 *v2,
+    const i64 b2,
     const i64 k0,
     const i64 e0,
     GLOBAL const u16 *p0_0,  // p_brand1
@@ -31,7 +31,7 @@ KERNEL void count(
         if (!(IN_SET(set1, t1))) continue;
         const int t2 = !VALID(v2, row);
         const i64 t3 = b2 + (i64)c2[row];
-        const int t4 = (t3 > k0);
+        const int t4 = (t3 > (i32)k0);
         if (!(t4 & !t2)) continue;
         kept++;
     }
@@ -49,8 +49,8 @@ KERNEL void generate(
     GLOBAL const u32 *set1,
     const u32 shift1,
     GLOBAL const u32 *c2,  // lo_revenue
-    const i64 b2,
     GLOBAL const u64 *v2,
+    const i64 b2,
     const i64 k0,
     const i64 e0,
     GLOBAL const u16 *p0_0,  // p_brand1
@@ -71,7 +71,7 @@ KERNEL void generate(
         if (!(IN_SET(set1, t1))) continue;
         const int t2 = !VALID(v2, row);
         const i64 t3 = b2 + (i64)c2[row];
-        const int t4 = (t3 > k0);
+        const int t4 = (t3 > (i32)k0);
         if (!(t4 & !t2)) continue;
         const u32 t5 = (u32)((i64)c1[row] + e0);
         const i64 t6 = p0_0b + (i64)p0_0[t5];
@@ -79,11 +79,9 @@ KERNEL void generate(
         o1[place] = t3;
         o1n[place] = (u8)(t2);
         const i64 t7 = WRAP_MULTIPLY(t3, t3);
-        const int t8 = t2 | t2;
-        const int t9 = PRODUCT_LEFT(t3, t3, t7);
-        const int t10 = t8 | t9;
+        const int t8 = t2 | (PRODUCT_LEFT(t3, t3, t7));
         o2[place] = t7;
-        o2n[place] = (u8)(t10);
+        o2n[place] = (u8)(t8);
         s0[place] = (t2) != 0;
         s1[place] = t2 ? 0 : ~((u64)((i64)t3) ^ 0x8000000000000000UL);
         place++;

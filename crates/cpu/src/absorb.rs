@@ -25,6 +25,8 @@ use crate::{
 pub enum Collected {
     /// 64-bit numbers (codes, for text; bits, for floats), and bytes that are 1 where a value is null.
     Numbers(Vec<i64>, Option<Vec<u8>>),
+    /// 128-bit integers, and bytes that are 1 where a value is null.
+    Wide(Vec<i128>, Option<Vec<u8>>),
     /// The rows of the part whose values they are.
     Rows(Vec<u32>),
     /// The entries of a build whose payload they are; `u32::MAX` for none.
@@ -112,6 +114,9 @@ impl Job {
     fn vector(&self, expr: &Expr, parts: &[usize], column: Collected) -> Result<Rc<Vector>> {
         match (column, parts) {
             (Collected::Numbers(numbers, nulls), parts) => Ok(Rc::new(self.vector_of(expr, parts, numbers, nulls)?)),
+            (Collected::Wide(values, nulls), _) => {
+                Ok(Rc::new(Vector { values: Values::Wide(values), valid: valid(nulls) }))
+            }
             (Collected::Rows(list), [part]) => {
                 let Expr::Slot(slot) = expr else { return Err(Error::internal("rows of a computed value")) };
                 Frame::list(&self.layout, &self.table.parts[*part], list).vector(*slot)
@@ -144,8 +149,7 @@ impl Job {
                 Values::Code { codes, dictionary }
             }
         };
-        let valid: Option<Vec<u8>> = nulls.map(|nulls| nulls.iter().map(|null| 1 - null).collect());
-        Ok(Vector { values, valid: valid.filter(|valid| valid.contains(&0)) })
+        Ok(Vector { values, valid: valid(nulls) })
     }
 
     /// Returns the payload column behind a slot.
@@ -319,4 +323,9 @@ impl Job {
         counter.rows_in += build.rows as u64;
         worker.built = Some(Build::laid_out(build));
     }
+}
+
+/// Returns which values are not null, if some are.
+fn valid(nulls: Option<Vec<u8>>) -> Option<Vec<u8>> {
+    nulls.filter(|nulls| nulls.contains(&1)).map(|nulls| nulls.iter().map(|null| 1 - null).collect())
 }

@@ -256,6 +256,13 @@ pub enum Accumulator {
         /// Where the count is.
         count: usize,
     },
+    /// The sums of the four 32-bit limbs of 128-bit values, lowest first, and the count.
+    LimbSum {
+        /// Where the sum of the lowest limbs is; the others follow.
+        first: usize,
+        /// Where the count is.
+        count: usize,
+    },
     /// A sum of floats, and the count.
     FloatSum {
         /// Where the sum is.
@@ -272,6 +279,26 @@ pub enum Accumulator {
         /// The smallest, rather than the largest.
         smallest: bool,
     },
+    /// The smallest or largest 128-bit value, and the count.
+    WideBest {
+        /// Where its lower half is.
+        low: usize,
+        /// Where its higher half is.
+        high: usize,
+        /// Where the count is.
+        count: usize,
+        /// The smallest, rather than the largest.
+        smallest: bool,
+    },
+    /// The mean of floats, the sum of their squared differences from it, and the count.
+    Moments {
+        /// Where the mean is.
+        mean: usize,
+        /// Where the sum of squares is.
+        squares: usize,
+        /// Where the count is, which is of this aggregate alone.
+        count: usize,
+    },
 }
 
 impl Accumulator {
@@ -281,8 +308,25 @@ impl Accumulator {
             Accumulator::Count(count)
             | Accumulator::Sum { count, .. }
             | Accumulator::WideSum { count, .. }
+            | Accumulator::LimbSum { count, .. }
             | Accumulator::FloatSum { count, .. }
-            | Accumulator::Best { count, .. } => count,
+            | Accumulator::Best { count, .. }
+            | Accumulator::WideBest { count, .. }
+            | Accumulator::Moments { count, .. } => count,
+        }
+    }
+
+    /// Returns the last place that is used.
+    pub fn last(&self) -> usize {
+        match *self {
+            Accumulator::Count(count) => count,
+            Accumulator::Sum { sum, count } | Accumulator::FloatSum { sum, count } => sum.max(count),
+            Accumulator::WideSum { low, high, count } | Accumulator::WideBest { low, high, count, .. } => {
+                low.max(high).max(count)
+            }
+            Accumulator::LimbSum { first, count } => count.max(first + 3),
+            Accumulator::Best { best, count, .. } => best.max(count),
+            Accumulator::Moments { mean, squares, count } => mean.max(squares).max(count),
         }
     }
 }

@@ -12,10 +12,11 @@ typedef double f64;
 
 #define KERNEL extern "C" __global__
 #define GLOBAL
-#define FUNCTION __device__
+#define FUNCTION static __device__ inline
 #define ITEM (blockIdx.x * blockDim.x + threadIdx.x)
 #define ITEMS (gridDim.x * blockDim.x)
 #define HIGH_PRODUCT(a, b) __mul64hi(a, b)
+#define HIGH_PRODUCT_U64(a, b) __umul64hi(a, b)
 
 #define ATOMIC_ADD_32(place, value) atomicAdd((place), (u32)(value))
 #define ATOMIC_OR_32(place, value) atomicOr((place), (u32)(value))

@@ -21,12 +21,17 @@ typedef double f64;
 #define AS_I64(value) as_long(value)
 #endif
 
+// A product and a sum are two roundings, as on the processor.
+#pragma OPENCL FP_CONTRACT OFF
+
 #define KERNEL __kernel
 #define GLOBAL __global
-#define FUNCTION
+// What a kernel does not call is not compiled.
+#define FUNCTION static inline
 #define ITEM get_global_id(0)
 #define ITEMS get_global_size(0)
-#define HIGH_PRODUCT(a, b) mul_hi(a, b)
+#define HIGH_PRODUCT(a, b) mul_hi((i64)(a), (i64)(b))
+#define HIGH_PRODUCT_U64(a, b) mul_hi((u64)(a), (u64)(b))
 
 #define ATOMIC_ADD_32(place, value) atomic_add((volatile GLOBAL u32 *)(place), value)
 #define ATOMIC_OR_32(place, value) atomic_or((volatile GLOBAL u32 *)(place), value)

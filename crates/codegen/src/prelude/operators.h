@@ -64,6 +64,9 @@ KERNEL void move_by_digit(
 }
 
 // Values in the order of row numbers.
+KERNEL void gather_128(GLOBAL const wide *values, GLOBAL const u32 *order, const u32 count, GLOBAL wide *out) {
+    FOR_ROWS(i, count) out[i] = values[order[i]];
+}
 KERNEL void gather_64(GLOBAL const u64 *values, GLOBAL const u32 *order, const u32 count, GLOBAL u64 *out) {
     FOR_ROWS(i, count) out[i] = values[order[i]];
 }

@@ -134,6 +134,21 @@ impl Accumulator {
                 let sum = (i128::from(numbers[high]) << 32) + i128::from(numbers[low]);
                 sums[group] = sums[group].wrapping_add(i256::from_i128(sum));
             }
+            (State::Wide(sums), Places::LimbSum { first, .. }) => {
+                let limbs = numbers[first..first + 4].iter().rev();
+                let sum = limbs
+                    .fold(i256::ZERO, |sum: i256, limb| (sum << 32u8).wrapping_add(i256::from_i128((*limb).into())));
+                sums[group] = sums[group].wrapping_add(sum);
+            }
+            (State::BestWide(best), Places::WideBest { low, high, smallest, .. }) => {
+                let value = i128::from(numbers[high]) << 64 | i128::from(numbers[low] as u64);
+                best[group] = if smallest { best[group].min(value) } else { best[group].max(value) };
+            }
+            (State::Spread(spread), Places::Moments { mean, squares, count }) => spread[group].merge(Moments {
+                count: numbers[count],
+                mean: f64::from_bits(numbers[mean] as u64),
+                squares: f64::from_bits(numbers[squares] as u64),
+            }),
             (State::Float(sums), Places::FloatSum { sum, .. }) => sums[group] += f64::from_bits(numbers[sum] as u64),
             (State::Best(best), Places::Best { best: place, smallest: true, .. }) => {
                 best[group] = best[group].min(numbers[place]);

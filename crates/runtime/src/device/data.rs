@@ -74,7 +74,8 @@ fn place(
         Data::Int { codes, .. } | Data::Dictionary { codes, .. } => put(codes.bytes())?,
         Data::Float32(values) => put(values.bytes())?,
         Data::Float64(values) => put(values.bytes())?,
-        Data::Wide(_) | Data::Bytes { .. } => {
+        Data::Wide(values) => put(values.bytes())?,
+        Data::Bytes { .. } => {
             return Err(Error::unsupported("values of this form are not on the device"));
         }
     };

@@ -91,6 +91,7 @@ impl Run<'_> {
     /// Returns values in the order of row numbers; `width` is 8, 4 or 1 byte.
     pub(super) fn gather(&mut self, values: &Memory, order: &Memory, rows: usize, width: usize) -> Result<Memory> {
         let name = match width {
+            16 => "gather_128",
             8 => "gather_64",
             4 => "gather_32",
             _ => "gather_8",

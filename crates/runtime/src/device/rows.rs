@@ -97,7 +97,7 @@ impl Run<'_> {
         });
         let values: Vec<Option<Memory>> = values.collect::<Result<_>>()?;
         let nulls = columns.iter().map(|column| match column {
-            RowColumn::Numbers { nullable: true } => allocate(count).map(Some),
+            RowColumn::Numbers { nullable: true } | RowColumn::Wide { nullable: true } => allocate(count).map(Some),
             _ => Ok(None),
         });
         let nulls: Vec<Option<Memory>> = nulls.collect::<Result<_>>()?;
@@ -131,17 +131,22 @@ impl Run<'_> {
             RowColumn::Entry(_) => Collected::Entries(self.read_places(values?, rows.count)?),
             RowColumn::Numbers { .. } => {
                 let numbers = self.read_numbers(values?, rows.count)?;
-                let nulls = match &rows.nulls[column] {
-                    Some(memory) => {
-                        let mut flags = vec![0; rows.count];
-                        self.read(memory, 0, &mut flags)?;
-                        Some(flags)
-                    }
-                    None => None,
-                };
-                Collected::Numbers(numbers, nulls)
+                Collected::Numbers(numbers, self.read_nulls(rows, column)?)
+            }
+            RowColumn::Wide { .. } => {
+                let halves = self.read_numbers(values?, rows.count * 2)?;
+                let halves = halves.as_chunks::<2>().0.iter();
+                let wide = halves.map(|[low, high]| i128::from(*high) << 64 | i128::from(*low as u64)).collect();
+                Collected::Wide(wide, self.read_nulls(rows, column)?)
             }
         })
+    }
+
+    fn read_nulls(&mut self, rows: &Rows, column: usize) -> Result<Option<Vec<u8>>> {
+        let Some(memory) = &rows.nulls[column] else { return Ok(None) };
+        let mut flags = vec![0; rows.count];
+        self.read(memory, 0, &mut flags)?;
+        Ok(Some(flags))
     }
 }
 
@@ -149,6 +154,7 @@ impl Run<'_> {
 fn width(column: RowColumn) -> usize {
     match column {
         RowColumn::Row | RowColumn::Entry(_) => 4,
+        RowColumn::Wide { .. } => 16,
         _ => 8,
     }
 }
@@ -159,6 +165,7 @@ fn both(a: RowColumn, b: RowColumn) -> Result<RowColumn> {
         (RowColumn::Numbers { nullable: a }, RowColumn::Numbers { nullable: b }) => {
             Ok(RowColumn::Numbers { nullable: a | b })
         }
+        (RowColumn::Wide { nullable: a }, RowColumn::Wide { nullable: b }) => Ok(RowColumn::Wide { nullable: a | b }),
         (a, b) if a == b => Ok(a),
         _ => Err(Error::unsupported("parts of different forms are put together by the processor")),
     }
