@@ -41,6 +41,8 @@ mod object;
 mod opencl;
 mod reservation;
 mod sim;
+#[doc(hidden)]
+pub mod testing;
 #[cfg(test)]
 mod tests;
 
