@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use tandem_device::{Backend, Device, Search, testing};
 use tandem_pipeline::{
     Query, Sink,
     interpret::{interpret, rows},
@@ -12,8 +13,10 @@ use tandem_runtime::{Accelerator, Class, Inputs, Options, Runtime};
 
 /// How often a query is made; each one runs under every configuration.
 const QUERIES: u64 = 400;
-/// How many of them run on each device, whose drivers compile every kernel.
+/// How many of them run on a device, whose driver compiles every kernel.
 const DEVICE_QUERIES: u64 = 200;
+/// How many of them run on other kinds of devices, which need few kernels that the first does not.
+const OTHER_QUERIES: u64 = 60;
 
 fn configurations() -> Vec<(&'static str, usize, Options)> {
     let with = |vector_rows, force_collisions| Options { vector_rows, force_collisions, ..Options::default() };
@@ -35,59 +38,91 @@ fn is_determined(query: &Query) -> bool {
     })
 }
 
-/// Every device found, with kernels for processors and for GPUs. Without one, only the processor is tested, unless
-/// `TANDEM_REQUIRE_OPENCL` asks for one.
-fn devices() -> Vec<(String, Arc<Accelerator>)> {
-    let found = tandem_device::find();
-    let required = std::env::var_os("TANDEM_REQUIRE_OPENCL").is_some();
-    assert!(!required || !found.devices.is_empty(), "no device is usable: {:?}", found.unusable);
-    let mut all = Vec::new();
-    for device in found.devices {
-        let name = device.info().id();
-        all.push((name.clone(), Arc::new(Accelerator::new(device.clone()))));
-        all.push((format!("{name} in turn"), Arc::new(Accelerator::new(device).in_turn())));
-    }
-    all
-}
-
-/// Random aggregations give the same rows on devices, or say why they ran on the processor.
-#[test]
-fn random_queries_agree_on_devices() {
+/// Runs random queries on devices: they give the interpreter's rows, or say why they ran on the processor.
+fn check(name: &str, queries: u64, devices: Vec<Accelerator>) {
     let first = if std::env::var_os("TANDEM_SEED").is_some() { random::seed() } else { 1 };
     let runtime = Runtime::new(2);
-    for (name, accelerator) in devices() {
-        let (mut taken, mut reasons) = (0, BTreeMap::<String, usize>::new());
-        for seed in (0..DEVICE_QUERIES).map(|i| first.wrapping_add(i)) {
-            let mut rng = random::generator(seed);
-            let tables = random::tables(&mut rng, 200);
-            let query = random::query(&mut rng, &tables);
-            let Ok(expected) = interpret(&query, &random::inputs(&tables)) else { continue };
-            let inputs = Inputs {
-                tables: tables.iter().map(|(name, table)| (name.clone(), Arc::clone(table))).collect(),
-                ..Inputs::default()
-            };
-            let options = Options { device: Some(accelerator.clone()), ..Options::default() };
-            let execution = match runtime.execute(&query, &inputs, &options) {
-                Ok(execution) => execution,
-                Err(error) if error.class == Class::Unsupported => continue,
-                Err(error) => panic!("seed {seed}, {name}: {error}\n{query}"),
-            };
-            for pipeline in &execution.metrics.pipelines {
-                taken += usize::from(pipeline.device.is_some());
-                if let Some(reason) = &pipeline.reason {
-                    *reasons.entry(reason.clone()).or_default() += 1;
-                }
+    let devices: Vec<Arc<Accelerator>> = devices.into_iter().map(Arc::new).collect();
+    let labels: Vec<String> = devices.iter().map(|device| device.label()).collect();
+    let (mut taken, mut reasons) = (BTreeMap::<String, usize>::new(), BTreeMap::<String, usize>::new());
+    for seed in (0..queries).map(|i| first.wrapping_add(i)) {
+        let mut rng = random::generator(seed);
+        let tables = random::tables(&mut rng, 200);
+        let query = random::query(&mut rng, &tables);
+        let Ok(expected) = interpret(&query, &random::inputs(&tables)) else { continue };
+        let inputs = Inputs {
+            tables: tables.iter().map(|(name, table)| (name.clone(), Arc::clone(table))).collect(),
+            ..Inputs::default()
+        };
+        let options = Options { devices: devices.clone(), ..Options::default() };
+        let execution = match runtime.execute(&query, &inputs, &options) {
+            Ok(execution) => execution,
+            Err(error) if error.class == Class::Unsupported => continue,
+            Err(error) => panic!("seed {seed}, {name}: {error}\n{query}"),
+        };
+        for pipeline in execution.metrics.pipelines {
+            for label in pipeline.device.into_iter().flat_map(|device| device.names) {
+                *taken.entry(label).or_default() += 1;
             }
-            let found = rows(&execution.table);
-            let same = random::same_rows(&expected, &found);
-            assert!(
-                !is_determined(&query) || same,
-                "seed {seed}, {name}\n{query}\nexpected {expected:?}\nfound {found:?}"
-            );
+            if let Some(reason) = pipeline.reason {
+                *reasons.entry(reason).or_default() += 1;
+            }
         }
-        println!("{name}: {taken} pipelines on the device; reasons of others: {reasons:#?}");
-        assert!(taken > 0, "some pipelines run on {name}");
+        let found = rows(&execution.table);
+        let same = random::same_rows(&expected, &found);
+        assert!(!is_determined(&query) || same, "seed {seed}, {name}\n{query}\nexpected {expected:?}\nfound {found:?}");
     }
+    println!("{name}: pipelines on devices: {taken:?}; reasons of others: {reasons:#?}");
+    assert!(labels.iter().all(|label| taken.contains_key(label)), "pipelines run on each device of {name}: {taken:?}");
+}
+
+/// Returns what a search finds of a backend; nothing where there is no OpenCL device.
+fn found(search: &Search, backend: Backend) -> Vec<Arc<dyn Device>> {
+    let found = search.run();
+    let devices = if testing::has(&found, backend) { found.devices } else { Vec::new() };
+    devices.into_iter().filter(|device| device.info().backend == backend).collect()
+}
+
+/// With kernels for processors and for GPUs.
+#[test]
+fn random_queries_agree_on_devices() {
+    for device in found(&Search::from_environment(), Backend::OpenCl) {
+        let name = device.info().id();
+        check(&name, DEVICE_QUERIES, vec![Accelerator::new(device.clone())]);
+        check(&format!("{name} in turn"), DEVICE_QUERIES, vec![Accelerator::new(device).in_turn()]);
+    }
+}
+
+#[test]
+fn random_queries_agree_on_poor_devices() {
+    let poor = Search { poor: true, ..Search::default() };
+    for device in found(&poor, Backend::OpenCl) {
+        check("opencl-poor", OTHER_QUERIES, vec![Accelerator::new(device)]);
+    }
+}
+
+#[test]
+fn random_queries_agree_on_simulated_devices() {
+    let simulated = Search { simulate: Some("titan-rtx".to_owned()), ..Search::default() };
+    for device in found(&simulated, Backend::Sim) {
+        check("sim", OTHER_QUERIES, vec![Accelerator::new(device)]);
+    }
+}
+
+#[test]
+fn random_queries_agree_on_two_devices() {
+    let found = tandem_device::find();
+    if testing::has(&found, Backend::OpenCl) && testing::is_pocl(&found) {
+        print!("{}", testing::child("child_uses_two_devices", &[testing::TWO_DEVICES]));
+    }
+}
+
+#[test]
+#[ignore = "a child of random_queries_agree_on_two_devices: needs two OpenCL devices"]
+fn child_uses_two_devices() {
+    let devices = found(&Search::default(), Backend::OpenCl);
+    assert_eq!(devices.len(), 2, "{devices:?}");
+    check("opencl-two-devices", OTHER_QUERIES, devices.into_iter().map(Accelerator::new).collect());
 }
 
 #[test]

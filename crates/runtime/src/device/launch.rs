@@ -63,10 +63,14 @@ struct Run<'r> {
     metrics: DeviceMetrics,
 }
 
-pub(super) fn run(accelerator: &Accelerator, job: &Job, cancel: &Cancel) -> Result<(Worker, DeviceMetrics)> {
-    let mut metrics = DeviceMetrics { name: accelerator.name(), ..DeviceMetrics::default() };
+pub(super) fn run(
+    accelerator: &Accelerator,
+    job: &Job,
+    parts: Vec<usize>,
+    cancel: &Cancel,
+) -> Result<(Worker, DeviceMetrics)> {
+    let mut metrics = DeviceMetrics { names: vec![accelerator.label()], ..DeviceMetrics::default() };
     let fused = job.fused()?;
-    let parts = job.parts();
     let mut worker = job.worker();
     let Some(&first) = parts.first() else { return Ok((worker, metrics)) };
     // Parts of one layout share their kernels; what comes out is the same for all.
