@@ -131,6 +131,11 @@ impl Job {
         self.enough.is_some_and(|enough| self.emitted.load(Ordering::Relaxed) >= enough)
     }
 
+    /// Forgets what a device's worker counted towards a limit before it failed: its rows are lost.
+    pub fn begin_again(&self) {
+        self.emitted.store(0, Ordering::Relaxed);
+    }
+
     /// Adds rows that a kernel computed of a part to a worker's: 64-bit numbers (codes, for text; bits, for floats), and
     /// bytes that are 1 where a value is null.
     pub fn collect(&self, worker: &mut Worker, part: usize, rows: usize, columns: Vec<Numbers>) -> Result<()> {

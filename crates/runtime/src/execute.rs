@@ -157,6 +157,7 @@ impl Place {
                 Some(workers)
             }
             Err(error) => {
+                job.begin_again();
                 self.reason = Some(error.message);
                 None
             }

@@ -17,6 +17,12 @@ const QUERY: &str = "pipeline 0
 /// The same rows from a table.
 const SCAN: &str = "scan t [k@0: int32, v@1: int64]";
 
+/// A limit, which must not count rows that were lost with the device.
+const LIMITED: &str = "pipeline 0
+  values [k: int32, v: int64] (1, 10), (2, 20), (1, 30), (3, 5), (2, 1)
+  materialize fetch 2 output ($0, $1)
+";
+
 fn run(query: &str, device: Arc<dyn Device>) -> Execution {
     let query = parse(query).expect("the query is right");
     let options = Options { devices: vec![Arc::new(Accelerator::new(device))], ..Options::default() };
@@ -54,6 +60,8 @@ fn every_failure_ends_on_the_processor() {
     }
     faults.extend((0..12).map(Fault::LostAfter));
     for fault in faults {
+        let limited = run(LIMITED, Arc::new(Faulty::new(device, &[fault])));
+        assert_eq!(limited.table.rows(), 2, "{fault:?}");
         let execution = run(QUERY, Arc::new(Faulty::new(device, &[fault])));
         check(&execution);
         let pipeline = &execution.metrics.pipelines[0];
