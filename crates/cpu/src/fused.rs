@@ -154,11 +154,15 @@ impl Job {
         }
     }
 
-    /// Says what is left to the processor when a device has computed the rows; `None` if nothing is.
-    pub fn rest(&self, worker: &Worker) -> Option<&'static str> {
+    /// Says what is left to the processor when devices have computed the rows; `None` if nothing is.
+    pub fn rest(&self, workers: &[Worker]) -> Option<&'static str> {
+        let rows = workers.iter().any(|worker| worker.rows_out > 0);
         match &self.sink {
-            SinkPlan::Build { .. } if worker.built.is_none() && worker.rows_out > 0 => {
+            SinkPlan::Build { .. } if rows && workers.iter().all(|worker| worker.built.is_none()) => {
                 Some("the table of the join is laid out by the processor")
+            }
+            SinkPlan::Sort { .. } if rows && !workers.iter().all(|worker| worker.sorted) => {
+                Some("the rows of several devices are sorted by the processor")
             }
             _ if self.has_leftovers() => Some("build rows of an outer join are added by the processor"),
             _ => None,
@@ -174,6 +178,11 @@ impl Job {
     /// Tells whether a limit has all the rows it wants.
     pub fn has_enough(&self) -> bool {
         self.enough.is_some_and(|enough| self.emitted.load(Ordering::Relaxed) >= enough)
+    }
+
+    /// Forgets what a device's worker counted towards a limit before it failed: its rows are lost.
+    pub fn begin_again(&self) {
+        self.emitted.store(0, Ordering::Relaxed);
     }
 
     fn column(&self, slot: usize) -> Result<usize> {

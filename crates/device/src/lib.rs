@@ -45,6 +45,8 @@ mod reservation;
 #[allow(unsafe_code)]
 pub mod shim;
 mod sim;
+#[doc(hidden)]
+pub mod testing;
 #[cfg(test)]
 mod tests;
 

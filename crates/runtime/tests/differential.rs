@@ -5,7 +5,7 @@ mod corpus;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use tandem_device::shim::Shim;
+use tandem_device::{Backend, Device, Search, shim::Shim, testing};
 use tandem_pipeline::{
     Value,
     interpret::{interpret, rows},
@@ -15,8 +15,10 @@ use tandem_runtime::{Accelerator, Class, Inputs, Options, Runtime};
 
 /// How often a query is made; each one runs under every configuration.
 const QUERIES: u64 = 400;
-/// How many of them run on each device, whose drivers compile every kernel.
+/// How many of them run on a device, whose driver compiles every kernel.
 const DEVICE_QUERIES: u64 = 200;
+/// How many of them run on other kinds of devices, which need few kernels that the first does not.
+const OTHER_QUERIES: u64 = 60;
 
 fn configurations() -> Vec<(&'static str, usize, Options)> {
     let with = |vector_rows, force_collisions| Options { vector_rows, force_collisions, ..Options::default() };
@@ -29,19 +31,21 @@ fn configurations() -> Vec<(&'static str, usize, Options)> {
     ]
 }
 
-/// Every device found, with kernels for processors and for GPUs. Without one, only the processor is tested, unless
-/// `TANDEM_REQUIRE_OPENCL` asks for one.
+/// Returns what a search finds of a backend; nothing where there is no OpenCL device.
+fn found(search: &Search, backend: Backend) -> Vec<Arc<dyn Device>> {
+    let found = search.run();
+    let devices = if testing::has(&found, backend) { found.devices } else { Vec::new() };
+    devices.into_iter().filter(|device| device.info().backend == backend).collect()
+}
+
+/// Every device found, with kernels for processors and for GPUs, and what is generated for CUDA, compiled for the processor.
 fn devices() -> Vec<(String, Arc<Accelerator>)> {
-    let found = tandem_device::find();
-    let required = std::env::var_os("TANDEM_REQUIRE_OPENCL").is_some();
-    assert!(!required || !found.devices.is_empty(), "no device is usable: {:?}", found.unusable);
     let mut all = Vec::new();
-    for device in found.devices {
+    for device in found(&Search::from_environment(), Backend::OpenCl) {
         let name = device.info().id();
         all.push((name.clone(), Arc::new(Accelerator::new(device.clone()))));
         all.push((format!("{name} in turn"), Arc::new(Accelerator::new(device).in_turn())));
     }
-    // What is generated for CUDA, compiled for the processor.
     match Shim::open() {
         Ok(shim) => all.push(("shim".into(), Arc::new(Accelerator::new(Arc::new(shim))))),
         Err(error) => {
@@ -56,7 +60,7 @@ fn devices() -> Vec<(String, Arc<Accelerator>)> {
 #[test]
 fn random_queries_agree_on_devices() {
     for (name, accelerator) in devices() {
-        corpus::agree(&name, &accelerator, corpus::seeds(DEVICE_QUERIES), 200);
+        corpus::agree(&name, std::slice::from_ref(&accelerator), corpus::seeds(DEVICE_QUERIES), 200);
         corpus::fail_alike(&name, &accelerator);
     }
 }
@@ -72,11 +76,44 @@ fn products_are_rounded_on_devices() {
 ";
     let query = parse(text).expect("the query is right");
     for (name, accelerator) in devices() {
-        let options = Options { device: Some(accelerator), ..Options::default() };
+        let options = Options { devices: vec![accelerator], ..Options::default() };
         let execution = Runtime::new(1).execute(&query, &Inputs::default(), &options).expect("it runs");
         assert!(execution.metrics.used_device(), "{name}: {:?}", execution.metrics.pipelines[0].reason);
         assert_eq!(rows(&execution.table), [[Value::Integer(0)]], "{name}");
     }
+}
+
+fn few(name: &str, devices: Vec<Arc<dyn Device>>) {
+    let devices: Vec<Arc<Accelerator>> = devices.into_iter().map(|device| Arc::new(Accelerator::new(device))).collect();
+    if !devices.is_empty() {
+        corpus::agree(name, &devices, corpus::seeds(OTHER_QUERIES), 200);
+    }
+}
+
+#[test]
+fn random_queries_agree_on_poor_devices() {
+    few("opencl-poor", found(&Search { poor: true, ..Search::default() }, Backend::OpenCl));
+}
+
+#[test]
+fn random_queries_agree_on_simulated_devices() {
+    few("sim", found(&Search { simulate: Some("titan-rtx".to_owned()), ..Search::default() }, Backend::Sim));
+}
+
+#[test]
+fn random_queries_agree_on_two_devices() {
+    let found = tandem_device::find();
+    if testing::has(&found, Backend::OpenCl) && testing::is_pocl(&found) {
+        print!("{}", testing::child("child_uses_two_devices", &[testing::TWO_DEVICES]));
+    }
+}
+
+#[test]
+#[ignore = "a child of random_queries_agree_on_two_devices: needs two OpenCL devices"]
+fn child_uses_two_devices() {
+    let devices = found(&Search::default(), Backend::OpenCl);
+    assert_eq!(devices.len(), 2, "{devices:?}");
+    few("opencl-two-devices", devices);
 }
 
 #[test]

@@ -64,7 +64,12 @@ fn skip(variable: &str, reason: &str) {
 fn child_runs_sanitized() {
     let shim = Shim::sanitized().expect("the environment is right");
     let accelerator = Arc::new(Accelerator::new(Arc::new(shim)));
-    corpus::agree("sanitized shim", &accelerator, corpus::seeds(SANITIZED_QUERIES), SANITIZED_ROWS);
+    corpus::agree(
+        "sanitized shim",
+        std::slice::from_ref(&accelerator),
+        corpus::seeds(SANITIZED_QUERIES),
+        SANITIZED_ROWS,
+    );
     corpus::fail_alike("sanitized shim", &accelerator);
 }
 
@@ -78,7 +83,7 @@ fn child_runs_mutants_sanitized() {
 /// Runs queries on kernels with a mistake; their rows do not matter.
 fn mutants(device: Arc<dyn Device>, mutation: Mutation) {
     let mutant = Arc::new(Mutant::new(device, mutation));
-    let options = Options { device: Some(Arc::new(Accelerator::new(mutant).in_turn())), ..Options::default() };
+    let options = Options { devices: vec![Arc::new(Accelerator::new(mutant).in_turn())], ..Options::default() };
     for seed in corpus::seeds(MUTANT_QUERIES) {
         let (tables, query) = corpus::query(seed, 200);
         let inputs = Inputs { tables: tables.into_iter().collect(), ..Inputs::default() };
@@ -183,7 +188,7 @@ fn assemble(ptxas: &Path, ptx: &str, (major, minor): (i32, i32)) -> Result<(), S
 fn cuda_texts() -> BTreeSet<String> {
     let recorder = Arc::new(Recorder::new().expect("there is g++"));
     let runtime = Runtime::new(1);
-    let options = Options { device: Some(Arc::new(Accelerator::new(recorder.clone()))), ..Options::default() };
+    let options = Options { devices: vec![Arc::new(Accelerator::new(recorder.clone()))], ..Options::default() };
     for seed in corpus::seeds(NVIDIA_QUERIES) {
         let (tables, query) = corpus::query(seed, 50);
         let inputs = Inputs { tables: tables.into_iter().collect(), ..Inputs::default() };
@@ -246,10 +251,10 @@ fn oclgrind() -> Arc<dyn Device> {
 fn child_runs_on_oclgrind() {
     let device = oclgrind();
     let chunks = Arc::new(Accelerator::new(device.clone()));
-    corpus::agree("oclgrind", &chunks, corpus::seeds(GRIND_QUERIES), GRIND_ROWS);
+    corpus::agree("oclgrind", std::slice::from_ref(&chunks), corpus::seeds(GRIND_QUERIES), GRIND_ROWS);
     corpus::fail_alike("oclgrind", &chunks);
     let turns = Arc::new(Accelerator::new(device).in_turn());
-    corpus::agree("oclgrind in turn", &turns, corpus::seeds(GRIND_QUERIES), GRIND_ROWS);
+    corpus::agree("oclgrind in turn", std::slice::from_ref(&turns), corpus::seeds(GRIND_QUERIES), GRIND_ROWS);
     corpus::fail_alike("oclgrind in turn", &turns);
 }
 

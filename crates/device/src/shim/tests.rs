@@ -6,15 +6,15 @@ use std::process::Command;
 use std::sync::Arc;
 
 use super::{Shim, sanitized_environment};
-use crate::conformance::{conformance, skip};
 use crate::{Argument, Backend, Class, Device, Error, Found, Result, Shape};
+use crate::{conformance::conformance, testing};
 
 /// Returns the device, or says why there is none.
 fn shim() -> Option<Arc<dyn Device>> {
     match Shim::open() {
         Ok(shim) => Some(Arc::new(shim)),
         Err(error) => {
-            skip(&Found { devices: Vec::new(), unusable: vec![("shim".into(), error.message)] }, Backend::Shim);
+            testing::has(&Found { devices: Vec::new(), unusable: vec![("shim".into(), error.message)] }, Backend::Shim);
             None
         }
     }
@@ -82,7 +82,7 @@ fn sanitized(test: &str, kernel: &str) -> Option<(bool, String)> {
     let environment = match sanitized_environment() {
         Ok(environment) => environment,
         Err(error) => {
-            skip(&Found { devices: Vec::new(), unusable: vec![("shim".into(), error.message)] }, Backend::Shim);
+            testing::has(&Found { devices: Vec::new(), unusable: vec![("shim".into(), error.message)] }, Backend::Shim);
             return None;
         }
     };

@@ -64,6 +64,8 @@ pub(super) struct Run<'r> {
     pub(super) cancel: &'r Cancel,
     fused: Fused,
     pub(super) parts: Vec<usize>,
+    /// These are all parts of the job: what is sorted or laid out here needs no merging.
+    pub(super) whole: bool,
     /// The kernels of each layout that parts have, and which of them are a part's.
     kernels: Vec<(Kernel, Vec<DeviceKernel>)>,
     kernel_of: HashMap<usize, usize>,
@@ -77,20 +79,26 @@ pub(super) struct Run<'r> {
     fresh: Vec<(String, Program)>,
 }
 
-pub(super) fn run(accelerator: &Accelerator, job: &Job, cancel: &Cancel) -> Result<(Worker, DeviceMetrics)> {
+pub(super) fn run(
+    accelerator: &Accelerator,
+    job: &Job,
+    parts: Vec<usize>,
+    cancel: &Cancel,
+) -> Result<(Worker, DeviceMetrics)> {
     let mut run = Run {
         accelerator,
         job,
         cancel,
         fused: job.fused()?,
-        parts: job.parts(),
+        whole: parts == job.parts(),
+        parts,
         kernels: Vec::new(),
         kernel_of: HashMap::new(),
         shared: Shared::default(),
         outputs: Outputs::default(),
         queue: accelerator.device.queue()?,
         events: Vec::new(),
-        metrics: DeviceMetrics { name: accelerator.name(), ..DeviceMetrics::default() },
+        metrics: DeviceMetrics { names: vec![accelerator.label()], ..DeviceMetrics::default() },
         operators: HashMap::new(),
         fresh: Vec::new(),
     };
@@ -100,7 +108,7 @@ pub(super) fn run(accelerator: &Accelerator, job: &Job, cancel: &Cancel) -> Resu
         run.prepare()?;
         match run.kernels[0].0.output.clone() {
             output @ Output::Groups { .. } => run.groups(&output, &mut worker)?,
-            Output::Rows { .. } => match job.wants_places() {
+            Output::Rows { .. } => match job.wants_places().filter(|_| run.whole) {
                 Some(existence) => run.build(&mut worker, existence)?,
                 None => run.rows(&mut worker)?,
             },

@@ -51,24 +51,26 @@ pub fn query(seed: u64, most_rows: usize) -> (Vec<random::NamedTable>, Query) {
     if pairs && most_rows > PAIRED_ROWS { make(PAIRED_ROWS) } else { (tables, query) }
 }
 
-/// Runs the queries of some seeds on a device; they give the same rows there, or say why they ran on the processor.
-pub fn agree(name: &str, accelerator: &Arc<Accelerator>, seeds: Range<u64>, most_rows: usize) {
+/// Runs the queries of some seeds on devices; they give the same rows there, or say why they ran on the processor.
+pub fn agree(name: &str, devices: &[Arc<Accelerator>], seeds: Range<u64>, most_rows: usize) {
     let runtime = Runtime::new(2);
-    let (mut taken, mut reasons) = (0, BTreeMap::<String, usize>::new());
+    let (mut taken, mut reasons) = (BTreeMap::<String, usize>::new(), BTreeMap::<String, usize>::new());
     for seed in seeds {
         let (tables, query) = query(seed, most_rows);
         let Ok(expected) = interpret(&query, &random::inputs(&tables)) else { continue };
         let inputs = Inputs { tables: tables.into_iter().collect(), ..Inputs::default() };
         // With colliding hashes, joins and groups that could do without a hash table have one.
         let force_collisions = seed % 2 == 1;
-        let options = Options { device: Some(accelerator.clone()), force_collisions, ..Options::default() };
+        let options = Options { devices: devices.to_vec(), force_collisions, ..Options::default() };
         let execution = match runtime.execute(&query, &inputs, &options) {
             Ok(execution) => execution,
             Err(error) if error.class == Class::Unsupported => continue,
             Err(error) => panic!("seed {seed}, {name}: {error}\n{query}"),
         };
         for pipeline in &execution.metrics.pipelines {
-            taken += usize::from(pipeline.device.is_some());
+            for label in pipeline.device.iter().flat_map(|device| &device.names) {
+                *taken.entry(label.clone()).or_default() += 1;
+            }
             if let Some(reason) = &pipeline.reason {
                 let broken = reason.contains("does not compile") || reason.contains("failed before");
                 assert!(!broken, "seed {seed}, {name}: {reason}\n{query}");
@@ -79,8 +81,9 @@ pub fn agree(name: &str, accelerator: &Arc<Accelerator>, seeds: Range<u64>, most
         let same = random::same_rows(&expected, &found);
         assert!(!is_determined(&query) || same, "seed {seed}, {name}\n{query}\nexpected {expected:?}\nfound {found:?}");
     }
-    println!("{name}: {taken} pipelines on the device; reasons of others: {reasons:#?}");
-    assert!(taken > 0, "some pipelines run on {name}");
+    println!("{name}: pipelines on devices: {taken:?}; reasons of others: {reasons:#?}");
+    let all = devices.iter().all(|device| taken.contains_key(&device.label()));
+    assert!(all, "pipelines run on each device of {name}: {taken:?}");
 }
 
 /// Runs a query in which many rows have no value: the device notices, and the error is the processor's.
@@ -88,7 +91,7 @@ pub fn fail_alike(name: &str, accelerator: &Arc<Accelerator>) {
     let query = parse(FAILING).expect("the query is right");
     let table = Arc::new(random::table(&mut random::generator(1), 1000));
     let inputs = Inputs { tables: [("table0".to_owned(), table)].into_iter().collect(), ..Inputs::default() };
-    let options = Options { device: Some(accelerator.clone()), ..Options::default() };
+    let options = Options { devices: vec![accelerator.clone()], ..Options::default() };
     let errors = [options, Options::default()].map(|options| {
         let error = Runtime::new(1).execute(&query, &inputs, &options).expect_err("some rows have no value");
         (error.class, error.message)
