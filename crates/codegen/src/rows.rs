@@ -74,7 +74,9 @@ impl<'f> Generator<'f> {
                 let kind = values[key.value].kind(&self.input.fused.slots);
                 return Err(tandem_column::Error::unsupported(format!("an order by {kind} is not on the device yet")));
             };
-            self.ordinals(key, &term, &mut ordinals)?;
+            // Whatever nulls a part has: all parts have the same ordinals.
+            let nullable = values[key.value].nullable(&self.input.fused.slots);
+            self.ordinals(key, &term, nullable, &mut ordinals)?;
         }
         self.text.line("place++;");
         self.close_row();
@@ -115,7 +117,7 @@ impl<'f> Generator<'f> {
     }
 
     /// Writes the ordinals of a key: where it may be null, one that puts nulls in their place, and those of the value.
-    fn ordinals(&mut self, key: &OrderKey, term: &Term, count: &mut usize) -> Result<()> {
+    fn ordinals(&mut self, key: &OrderKey, term: &Term, nullable: bool, count: &mut usize) -> Result<()> {
         let signed = |value: String| format!("((u64)({value}) ^ 0x8000000000000000UL)");
         let values = match term.kind.repr() {
             Repr::Float => vec![signed(format!("FLOAT_ORDER({})", term.value))],
@@ -130,7 +132,8 @@ impl<'f> Generator<'f> {
             self.text.line(format!("{out}[place] = {value};"));
             *count += 1;
         };
-        if let Some(null) = &term.null {
+        if nullable {
+            let null = term.null.as_deref().unwrap_or("0");
             write(if key.nulls_first { format!("!({null})") } else { format!("({null}) != 0") });
         }
         for ordinal in values {
