@@ -1,4 +1,5 @@
-//! Fields of dates and times, and the starts of those fields. Zoned timestamps are the processor's.
+//! Fields of dates and times, and the starts of those fields. Timestamps of other zones than UTC are the
+//! processor's.
 
 use tandem_column::{Result, TimeUnit, Type};
 use tandem_pipeline::{
@@ -52,7 +53,7 @@ impl Generator<'_> {
                 Some((seconds, modulus)) => self.time_field(value, *unit, seconds, modulus, input.null),
                 None => self.field("0".into(), Some("1".into())),
             },
-            Type::Timestamp(unit, None) => {
+            kind @ Type::Timestamp(unit, _) if is_utc(kind) => {
                 let days = self.floor_divide(&value, DAY * unit.per_second());
                 match of_time(field) {
                     Some((seconds, modulus)) => {
@@ -131,7 +132,8 @@ impl Generator<'_> {
         let value = input.integer()?;
         let per_second = match &input.kind {
             Type::Date => None,
-            Type::Time(unit) | Type::Timestamp(unit, None) => Some(unit.per_second()),
+            Type::Time(unit) => Some(unit.per_second()),
+            kind @ Type::Timestamp(unit, _) if is_utc(kind) => Some(unit.per_second()),
             kind => return unsupported(format!("truncating {kind}")),
         };
         let name = match field {
@@ -172,7 +174,7 @@ impl Generator<'_> {
         let (mut value, null) = (input.integer()?, input.null.clone());
         let day = match &input.kind {
             Type::Date => 1,
-            Type::Timestamp(unit, None) => DAY * unit.per_second(),
+            kind @ Type::Timestamp(unit, _) if is_utc(kind) => DAY * unit.per_second(),
             kind => return unsupported(format!("moving {kind} by an interval")),
         };
         let days = self.floor_divide(&value, day);
@@ -213,6 +215,14 @@ impl Generator<'_> {
         // A field has at most 366 days.
         let range = Range::new(days.range.low - 366, days.range.high);
         Integer::new(self.text.define("i32", &format!("{name}((i32){})", days.value)), range)
+    }
+}
+
+/// Tells whether the fields of a timestamp are those of its number.
+fn is_utc(kind: &Type) -> bool {
+    match kind {
+        Type::Timestamp(_, zone) => zone.as_ref().is_none_or(|zone| matches!(&**zone, "UTC" | "+00:00")),
+        _ => false,
     }
 }
 
