@@ -37,7 +37,10 @@ fn child_counts_transfers() {
     let sizes: Vec<(String, u64)> = tables.iter().map(|(name, table)| (name.clone(), bytes(table))).collect();
     let runtime = tokio::runtime::Runtime::new().expect("threads can start");
     let tables: Vec<(String, Arc<Table>)> = tables.into_iter().map(|(name, table)| (name, Arc::new(table))).collect();
-    println!("{:>5} {:>14} {:>15} {:>14} {:>8} {:>8}", "query", "whole tables", "needed columns", "passive", "saved", "of need");
+    println!(
+        "{:>5} {:>14} {:>15} {:>14} {:>8} {:>8}",
+        "query", "whole tables", "needed columns", "passive", "saved", "of need"
+    );
     for (name, sql) in queries() {
         // A session of its own: nothing is on the device yet.
         let config = Config { mode: Mode::Gpu, on_fallback: OnFallback::Error, ..Config::default() };
@@ -56,7 +59,8 @@ fn child_counts_transfers() {
 
 fn queries() -> Vec<(String, String)> {
     let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bench/suites/ssb");
-    let mut files: Vec<_> = fs::read_dir(suite).expect("the suite is there").map(|e| e.expect("readable").path()).collect();
+    let mut files: Vec<_> =
+        fs::read_dir(suite).expect("the suite is there").map(|e| e.expect("readable").path()).collect();
     files.sort();
     let query = |file: &std::path::PathBuf| {
         let name = file.file_stem().expect("it has a name").to_string_lossy().into_owned();
@@ -87,7 +91,8 @@ async fn count(session: &Session, sql: &str, sizes: &[(String, u64)]) -> Transfe
     let whole = sizes.iter().filter(|(table, _)| words.contains(&table.as_str())).map(|(_, bytes)| bytes).sum();
     let (mut needed, mut passive) = (0, 0);
     let metrics = outcome.report.metrics();
-    for device in metrics.iter().flat_map(|metrics| &metrics.pipelines).filter_map(|pipeline| pipeline.device.as_ref()) {
+    for device in metrics.iter().flat_map(|metrics| &metrics.pipelines).filter_map(|pipeline| pipeline.device.as_ref())
+    {
         for traffic in &device.traffic {
             needed += traffic.bytes;
             passive += if traffic.passive { traffic.touched } else { traffic.bytes };

@@ -43,7 +43,7 @@ fn plan(fused: &Fused, aggregates: &[FusedAggregate], shared: bool) -> Result<(V
             (F::CountRows | F::Count, _) => Accumulator::Count(count),
             (F::Sum | F::Average, Repr::Float) => Accumulator::FloatSum { sum: place(), count },
             (F::Average, Repr::Int | Repr::Wide) if averages_integers => Accumulator::FloatSum { sum: place(), count },
-            (F::Sum | F::Average, Repr::Int) if *narrow => Accumulator::Sum { sum: place(), count },
+            (F::Sum | F::Average, Repr::Int | Repr::Wide) if *narrow => Accumulator::Sum { sum: place(), count },
             (F::Sum | F::Average, Repr::Int) => Accumulator::WideSum { low: place(), high: place(), count },
             // A known range is one of 64 bits.
             (F::Sum | F::Average, Repr::Wide) if known => Accumulator::WideSum { low: place(), high: place(), count },
@@ -62,6 +62,10 @@ fn plan(fused: &Fused, aggregates: &[FusedAggregate], shared: bool) -> Result<(V
             }
             (F::Min | F::BoolAnd, Repr::Int | Repr::Boolean | Repr::Float) => {
                 Accumulator::Best { best: place(), count, smallest: true }
+            }
+            // Codes of a sorted dictionary are in the order of its words.
+            (F::Min | F::Max, Repr::Bytes) => {
+                Accumulator::Best { best: place(), count, smallest: aggregate.function == F::Min }
             }
             (F::Max | F::BoolOr, Repr::Int | Repr::Boolean | Repr::Float) => {
                 Accumulator::Best { best: place(), count, smallest: false }
@@ -246,6 +250,7 @@ impl Generator<'_> {
                 let wide = term.integer()?.wide();
                 self.text.define("wide", &wide)
             }
+            Accumulator::Best { .. } if term.words.is_some() => term.value.clone(),
             Accumulator::WideSum { .. } => term.integer()?.long(),
             _ => term.integer()?.to(Width::Long),
         })

@@ -11,15 +11,18 @@
 mod expression;
 mod groups;
 mod kernel;
+mod mapping;
 mod operators;
 mod probe;
 mod read;
 mod rows;
 mod text;
 
-use tandem_column::{Column, Data, Error, Result};
+use tandem_column::{Column, Data, Result};
+use tandem_pipeline::fused::Origin;
 
 pub use kernel::{Input, Kernel, Output, generate};
+pub use mapping::Mapping;
 pub use operators::operators;
 pub use rows::RowColumn;
 
@@ -34,6 +37,8 @@ pub enum Form {
     Float64,
     /// 128-bit integers, lower half first.
     Wide,
+    /// Text or bytes: where each value begins, 64 bits, in the bytes of all of them.
+    Bytes,
 }
 
 /// What a kernel must know of a column to read it.
@@ -56,9 +61,7 @@ impl Layout {
             Data::Float32(_) => Form::Float32,
             Data::Float64(_) => Form::Float64,
             Data::Wide(_) => Form::Wide,
-            Data::Bytes { .. } => {
-                return Err(Error::unsupported("strings without a dictionary are not on the device yet"));
-            }
+            Data::Bytes { .. } => Form::Bytes,
         };
         Ok(Layout { form, nullable: column.validity.is_some() })
     }
@@ -149,6 +152,19 @@ pub enum Binding {
     PackedKeys(usize),
     /// A byte for each entry of a lookup's build, set where it has a row.
     Matched(usize),
+    /// The bytes of a column of text.
+    Bytes(Origin),
+    /// The bytes of a text.
+    Text(Vec<u8>),
+    /// What a text must be like, 16 bits each: see [`Matcher::codes`].
+    ///
+    /// [`Matcher::codes`]: tandem_pipeline::scalar::like::Matcher::codes
+    Pattern(Vec<u16>),
+    /// What an expression gives for each word of a dictionary, that of null first: 64-bit numbers, bytes for
+    /// booleans.
+    Mapped(Mapping),
+    /// Its null flags, a byte each.
+    MappedNulls(Mapping),
     /// A constant, 64 bits (of a float: its bits).
     Constant(i64),
     /// The tables of groups, 64-bit numbers.

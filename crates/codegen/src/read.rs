@@ -77,12 +77,11 @@ impl Generator<'_> {
         let fused = self.input.fused;
         match fused.origins[slot] {
             Origin::Computed => Err(Error::internal("a slot is read before its step")),
-            Origin::Column(column) => {
-                let (code, form) = (self.code(column)?, self.layout(column)?.form);
-                let base = (Binding::Base(column), format!("b{column}"));
+            origin @ Origin::Column(column) => {
+                let (values, form) = (self.column_argument(column)?, self.layout(column)?.form);
                 let null = self.valid(column)?.map(|valid| format!("!{valid}"));
-                let value = self.decode(&code, form, base, range);
-                self.hold(value, null, kind, range)
+                let (c, value) = self.decode(origin, &values, "row", form, range);
+                self.hold(c, value, null, kind, range, origin)
             }
             Origin::Payload { lookup, payload } => {
                 let name = fused.slots[slot].name.replace('\n', " ");
@@ -91,31 +90,57 @@ impl Generator<'_> {
         }
     }
 
-    /// Returns what a stored value stands for, in the width of its range.
-    fn decode(&mut self, stored: &str, form: Form, (binding, name): (Binding, String), range: Option<Range>) -> String {
-        match form {
-            Form::Float32 | Form::Float64 => format!("(f64){stored}"),
-            Form::Wide => Integer::new(stored, Width::Wide.range()).to(range.map_or(Width::Wide, Width::of)),
-            Form::Code(_) => {
+    /// Returns what is stored at a place, and its C type: that of its range.
+    fn decode(
+        &mut self,
+        origin: Origin,
+        values: &str,
+        at: &str,
+        form: Form,
+        range: Option<Range>,
+    ) -> (&'static str, String) {
+        let stored = format!("{values}[{at}]");
+        match (form, range.map(Width::of)) {
+            (Form::Float32 | Form::Float64, _) => ("f64", format!("(f64){stored}")),
+            (Form::Wide, width) => {
+                let width = width.unwrap_or(Width::Wide);
+                (width.c(), Integer::new(stored, Width::Wide.range()).to(width))
+            }
+            (Form::Bytes, _) => {
+                let name = format!("{values}t");
+                let bytes = self.text.argument(Binding::Bytes(origin), "GLOBAL const u8 *", &name, "");
+                ("text", format!("text_at({values}, {bytes}, {at})"))
+            }
+            (Form::Code(_), width) => {
+                let (binding, name) = match origin {
+                    Origin::Payload { lookup, payload } => {
+                        (Binding::PayloadBase { lookup, payload }, format!("{values}b"))
+                    }
+                    Origin::Column(column) => (Binding::Base(column), format!("b{column}")),
+                    Origin::Computed => return ("i64", stored),
+                };
                 let base = self.text.argument(binding, "const i64", &name, "");
-                match range.map(Width::of) {
-                    Some(Width::Narrow) => format!("(i32)((u32){base} + (u32){stored})"),
-                    _ => format!("{base} + (i64){stored}"),
+                match width {
+                    Some(Width::Narrow) => ("i32", format!("(i32)((u32){base} + (u32){stored})")),
+                    _ => ("i64", format!("{base} + (i64){stored}")),
                 }
             }
         }
     }
 
     /// Names a value that was read.
-    fn hold(&mut self, value: String, null: Option<String>, kind: Type, range: Option<Range>) -> Result<Term> {
-        let floats = kind.repr() == Repr::Float;
-        self.needs_fp64 |= floats;
-        let c = match range {
-            _ if floats => "f64",
-            Some(range) => Width::of(range).c(),
-            None => "i64",
-        };
-        Ok(Term { range, ..self.keep(c, &value, null, kind)? })
+    fn hold(
+        &mut self,
+        c: &str,
+        value: String,
+        null: Option<String>,
+        kind: Type,
+        range: Option<Range>,
+        origin: Origin,
+    ) -> Result<Term> {
+        self.needs_fp64 |= c == "f64";
+        let words = Some(origin).filter(|_| kind.repr() == Repr::Bytes && c != "text");
+        Ok(Term { range, words, ..self.keep(c, &value, null, kind)? })
     }
 
     /// Reads a payload column at the entry that the row leads to.
@@ -133,22 +158,26 @@ impl Generator<'_> {
         let name = format!("p{lookup}_{payload}");
         let c = format!("GLOBAL const {} *", unsigned(layout.form)?);
         let values = self.text.argument(Binding::Payload { lookup, payload }, &c, &name, remark);
-        let base = (Binding::PayloadBase { lookup, payload }, format!("{name}b"));
-        let mut value = self.decode(&format!("{values}[{entry}]"), layout.form, base, range);
+        let origin = Origin::Payload { lookup, payload };
+        let (c, mut value) = self.decode(origin, &values, &entry, layout.form, range);
         let mut null = layout.nullable.then(|| {
             let binding = Binding::PayloadValidity { lookup, payload };
             let words = self.text.argument(binding, "GLOBAL const u64 *", &format!("{name}v"), "");
             format!("!VALID({words}, {entry})")
         });
         if let Some(absent) = absent {
-            let zero = Integer::fixed(0).to(range.map_or(Width::Long, Width::of));
+            let zero = match c {
+                "text" => "no_text()",
+                "wide" => "wide_of(0)",
+                _ => "0",
+            };
             value = format!("{absent} ? {zero} : {value}");
             null = Some(match null {
                 Some(null) => format!("{absent} || {null}"),
                 None => absent,
             });
         }
-        self.hold(value, null, kind, range)
+        self.hold(c, value, null, kind, range, origin)
     }
 
     /// Returns the entry that a row leads to.
@@ -176,5 +205,6 @@ fn unsigned(form: Form) -> Result<&'static str> {
         Form::Float32 => "f32",
         Form::Float64 => "f64",
         Form::Wide => "wide",
+        Form::Bytes => "u64",
     })
 }

@@ -9,7 +9,11 @@ use tandem_pipeline::{
     fused::{OrderKey, Origin},
 };
 
-use crate::{Binding, expression::Term, kernel::Generator};
+use crate::{
+    Binding, Form, Layout,
+    expression::{Term, unsupported},
+    kernel::Generator,
+};
 
 /// One column of the rows that a kernel gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +62,11 @@ impl<'f> Generator<'f> {
                 }
                 (None, None) => {
                     let term = self.expression(value)?;
+                    let stored =
+                        matches!(value, Expr::Slot(slot) if self.input.fused.origins[*slot] != Origin::Computed);
+                    if term.kind.repr() == Repr::Bytes && !stored {
+                        return unsupported(format!("a computed {}", term.kind));
+                    }
                     (self.write_value(at, &term)?, Some(term))
                 }
             };
@@ -74,7 +83,6 @@ impl<'f> Generator<'f> {
                 let kind = values[key.value].kind(&self.input.fused.slots);
                 return Err(tandem_column::Error::unsupported(format!("an order by {kind} is not on the device yet")));
             };
-            // Whatever nulls a part has: all parts have the same ordinals.
             let nullable = values[key.value].nullable(&self.input.fused.slots);
             self.ordinals(key, &term, nullable, &mut ordinals)?;
         }
@@ -103,8 +111,8 @@ impl<'f> Generator<'f> {
     fn late(&mut self, value: &Expr) -> Option<(RowColumn, String)> {
         let Expr::Slot(slot) = value else { return None };
         match self.input.fused.origins[*slot] {
-            Origin::Column(column) if self.input.columns[column].is_err() => Some((RowColumn::Row, "row".into())),
-            Origin::Payload { lookup, payload } if self.input.payloads[lookup][payload].is_err() => {
+            Origin::Column(column) if is_late(&self.input.columns[column]) => Some((RowColumn::Row, "row".into())),
+            Origin::Payload { lookup, payload } if is_late(&self.input.payloads[lookup][payload]) => {
                 let entry = self.entry(lookup).ok()?;
                 let number = match &self.absent[lookup] {
                     Some(absent) => format!("{absent} ? 0xffffffffu : {entry}"),
@@ -117,6 +125,7 @@ impl<'f> Generator<'f> {
     }
 
     /// Writes the ordinals of a key: where it may be null, one that puts nulls in their place, and those of the value.
+    /// How many there are is the same for all parts, whether they have nulls or not.
     fn ordinals(&mut self, key: &OrderKey, term: &Term, nullable: bool, count: &mut usize) -> Result<()> {
         let signed = |value: String| format!("((u64)({value}) ^ 0x8000000000000000UL)");
         let values = match term.kind.repr() {
@@ -167,4 +176,9 @@ impl<'f> Generator<'f> {
         let from = self.text.argument(Binding::CountsFrom, "const u32", "from", "where this part's counts begin");
         format!("{counts}[{from} + ITEM]")
     }
+}
+
+/// Tells whether values are not written but fetched later.
+fn is_late(layout: &Result<Layout>) -> bool {
+    !matches!(layout, Ok(layout) if layout.form != Form::Bytes)
 }

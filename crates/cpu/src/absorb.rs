@@ -8,7 +8,7 @@ use std::{
 use tandem_column::{AlignedVec, Bitmap, Codes, Column, Data, Dictionary, Repr, Result};
 use tandem_pipeline::{
     Expr, SlotId,
-    fused::{Accumulator, KeyOf},
+    fused::{Accumulator, KeyOf, Origin as FusedOrigin},
 };
 
 use crate::{
@@ -172,6 +172,29 @@ impl Job {
         match &column.data {
             Data::Dictionary { dictionary, .. } => Some(dictionary.clone()),
             _ => None,
+        }
+    }
+
+    /// Returns the dictionary of a source column or of a payload column.
+    ///
+    /// # Errors
+    /// Unsupported if parts have different ones.
+    pub fn words(&self, of: FusedOrigin) -> Result<Arc<Dictionary>> {
+        let payload = match of {
+            FusedOrigin::Payload { lookup, payload } => {
+                self.build_of(lookup).and_then(|build| build.columns().get(payload))
+            }
+            _ => None,
+        };
+        let columns: Vec<&Column> = match of {
+            FusedOrigin::Column(column) => self.table.parts.iter().map(|part| &*part.columns[column]).collect(),
+            _ => payload.into_iter().map(Arc::as_ref).collect(),
+        };
+        let mut all = columns.into_iter().map(Column::dictionary);
+        let first = all.next().flatten().ok_or_else(|| Error::internal("codes without words"))?;
+        match all.all(|other| other.is_some_and(|other| Arc::ptr_eq(other, first))) {
+            true => Ok(first.clone()),
+            false => Err(Error::unsupported("parts with other dictionaries are not on the device yet")),
         }
     }
 

@@ -10,6 +10,7 @@ use tandem_pipeline::{
     scalar::decimal::{self, Rounding, power_of_ten},
 };
 
+use super::date::Interval;
 use super::term::{Integer, Term, Width, either, is_name, unsupported};
 use crate::kernel::Generator;
 
@@ -37,6 +38,12 @@ pub(crate) fn relation(left: &Integer, sign: &str, right: &Integer) -> String {
 impl Generator<'_> {
     pub(super) fn arithmetic(&mut self, a: &Arithmetic) -> Result<Term> {
         use ArithmeticOperator as Op;
+        if let Some(by) = Interval::of(&a.right, a.operator == Op::Subtract) {
+            return self.shift(&a.left, by, &a.kind);
+        }
+        if let (Op::Add, Some(by)) = (a.operator, Interval::of(&a.left, false)) {
+            return self.shift(&a.right, by, &a.kind);
+        }
         let (left, right) = (self.expression(&a.left)?, self.expression(&a.right)?);
         let null = self.flag(either([left.null.clone(), right.null.clone()]));
         if a.kind.repr() == Repr::Float {

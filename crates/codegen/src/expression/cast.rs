@@ -35,11 +35,11 @@ impl Generator<'_> {
             (Type::Boolean, to) if to.is_integer() || to.is_float() => self.number(&input, to, overflow),
             (from, to) if exact(from) && (exact(to) || to.is_float()) => self.number(&input, to, overflow),
             (from, to) if from.is_float() && to.is_float() => self.float(&input.value, input.null, to),
-            (from, to) if from.is_float() && exact(to) => self.from_float(input, to, overflow),
+            (from, to) if from.is_float() && exact(to) => self.of_whole(input, to, overflow),
             (Type::Date, Type::Int32 | Type::Int64) | (Type::Int32, Type::Date) => {
                 Ok(Term { kind: to.clone(), ..input })
             }
-            (Type::Timestamp(_, None), Type::Int64) => Ok(Term { kind: to.clone(), ..input }),
+            (Type::Timestamp(..), Type::Int64) => Ok(Term { kind: to.clone(), ..input }),
             (Type::Date, Type::Timestamp(unit, None)) => {
                 let day = Integer::fixed((DAY * unit.per_second()).into());
                 let instant = self.combine(ArithmeticOperator::Multiply, &input.integer()?, &day, Width::Wide);
@@ -82,7 +82,8 @@ impl Generator<'_> {
         self.fit(rescaled, input.null.clone(), to, overflow)
     }
 
-    fn from_float(&mut self, input: Term, to: &Type, overflow: Overflow) -> Result<Term> {
+    /// Brings the whole number at or next to a float to an exact type.
+    fn of_whole(&mut self, input: Term, to: &Type, overflow: Overflow) -> Result<Term> {
         let Some(bounds) = Range::of_type(to) else { return unsupported(format!("a cast to {to}")) };
         let whole = match to {
             // The nearest, ties away from zero.

@@ -47,6 +47,10 @@ impl Generator<'_> {
                     _ => unsupported(format!("the function {function:?} of {}", input.kind)),
                 }
             }
+            (Function::CharLength | Function::OctetLength, [input]) => self.length(function, input),
+            (Function::StartsWith | Function::EndsWith | Function::Contains, [input, part]) => {
+                self.contains(function, input, part)
+            }
             (Function::Round, [input]) => self.round(input, 0, kind),
             (Function::Round, [input, Expr::Literal(Value::Integer(digits), _)]) => {
                 self.round(input, (*digits).clamp(i32::MIN.into(), i32::MAX.into()) as i32, kind)

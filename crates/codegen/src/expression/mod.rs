@@ -8,11 +8,13 @@ mod cast;
 mod date;
 mod function;
 mod term;
+mod text;
 
 use tandem_column::{Repr, Result, Type};
 use tandem_pipeline::{
     Comparison, Expr, SlotId, Value,
     range::{self, Range},
+    scalar::like::Matcher,
 };
 
 pub(crate) use self::term::{Integer, Term, Width, c_type, either, unsupported};
@@ -22,6 +24,9 @@ use crate::{Binding, kernel::Generator};
 impl Generator<'_> {
     /// Writes statements that compute an expression.
     pub(crate) fn expression(&mut self, expr: &Expr) -> Result<Term> {
+        if let Some(term) = self.looked_up(expr)? {
+            return Ok(term);
+        }
         match expr {
             Expr::Slot(slot) => self.slot(*slot),
             Expr::Literal(value, kind) => self.literal(value, kind),
@@ -56,7 +61,11 @@ impl Generator<'_> {
             Expr::Cast { input, kind, failure } => self.cast(input, kind, *failure),
             Expr::In { input, list } => self.in_list(input, list),
             Expr::Negate(input, overflow) => self.negate(input, *overflow),
-            Expr::Like { .. } => unsupported("LIKE on a computed string"),
+            Expr::Like { ignore_case: true, .. } => unsupported("LIKE that ignores case, on text without a dictionary"),
+            Expr::Like { input, pattern, escape, .. } => {
+                let codes = Matcher::new(pattern, *escape, false).codes();
+                self.like(input, codes)
+            }
             Expr::Function { function, arguments, kind } => self.function(*function, arguments, kind),
             Expr::Call { .. } => unsupported("a user function"),
             Expr::Element(..) | Expr::ListLength(_) => unsupported("a list"),
@@ -77,11 +86,14 @@ impl Generator<'_> {
     fn literal(&mut self, value: &Value, kind: &Type) -> Result<Term> {
         let value = match value {
             // The value of a null is never looked at.
+            Value::Null if kind.repr() == Repr::Bytes => {
+                return Ok(Term::new("no_text()", Some("1".into()), kind.clone()));
+            }
             Value::Null => {
                 let range = Range::of_type(kind).map(|_| Range::only(0));
                 let value = format!("({})0", c_type(kind, range)?);
                 self.needs_fp64 |= kind.repr() == Repr::Float;
-                return Ok(Term { value, null: Some("1".into()), kind: kind.clone(), range });
+                return Ok(Term { range, ..Term::new(value, Some("1".into()), kind.clone()) });
             }
             Value::Boolean(value) => {
                 let name = self.constant(i64::from(*value));
@@ -93,7 +105,9 @@ impl Generator<'_> {
                 return Ok(Term::new(format!("AS_F64({name})"), None, kind.clone()));
             }
             Value::Integer(value) => *value,
-            other => return unsupported(format!("the literal {other}")),
+            Value::String(text) => return Ok(self.text_literal(text.as_bytes(), kind)),
+            Value::Binary(bytes) => return Ok(self.text_literal(bytes, kind)),
+            _ => return unsupported(format!("a literal of {kind}")),
         };
         let range = Range::only(value);
         let low = self.constant(value as i64);
@@ -176,7 +190,7 @@ impl Generator<'_> {
         let c = c_type(kind, range)?;
         let zero = Integer::fixed(0).to(range.map_or(Width::Narrow, Width::of));
         let (value, null) = (self.text.declare(c, &zero), self.text.declare("int", "1"));
-        Ok(Term { value, null: Some(null), kind: kind.clone(), range })
+        Ok(Term { range, ..Term::new(value, Some(null), kind.clone()) })
     }
 
     /// Returns the range of an expression of a type.
@@ -239,7 +253,6 @@ impl Generator<'_> {
 }
 
 fn compare(operator: Comparison, left: &Term, right: &Term) -> Result<String> {
-    left.c()?;
     let sign = match operator {
         Comparison::Equal => "==",
         Comparison::NotEqual => "!=",
@@ -249,6 +262,13 @@ fn compare(operator: Comparison, left: &Term, right: &Term) -> Result<String> {
         Comparison::GreaterOrEqual => ">=",
     };
     Ok(match left.kind.repr() {
+        Repr::Bytes if left.is_text() && right.is_text() => match operator {
+            Comparison::Equal => format!("text_equal({}, {})", left.value, right.value),
+            Comparison::NotEqual => format!("!text_equal({}, {})", left.value, right.value),
+            _ => format!("(text_order({}, {}) {sign} 0)", left.value, right.value),
+        },
+        // Codes of one dictionary are in the order of its words.
+        Repr::Bytes if left.words == right.words => format!("({} {sign} {})", left.value, right.value),
         // Floats compare in total order, as integers do whose bits are theirs.
         Repr::Float => format!("(FLOAT_ORDER({}) {sign} FLOAT_ORDER({}))", left.value, right.value),
         _ => relation(&left.integer()?, sign, &right.integer()?),

@@ -3,7 +3,7 @@
 //! An integer is held in as few bits as its range needs: the text of a kernel depends on which, not on the range itself.
 
 use tandem_column::{Error, Repr, Result, Type};
-use tandem_pipeline::range::Range;
+use tandem_pipeline::{fused::Origin, range::Range};
 
 /// How many bits hold an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -112,17 +112,19 @@ pub(crate) struct Term {
     pub(crate) kind: Type,
     /// The integers that it can be where it is not null; `None` for floats and codes of text.
     pub(crate) range: Option<Range>,
+    /// Of codes: whose dictionary they are of.
+    pub(crate) words: Option<Origin>,
 }
 
 impl Term {
     /// Makes a term that can be any value of its type.
     pub(crate) fn new(value: impl Into<String>, null: Option<String>, kind: Type) -> Term {
-        Term { value: value.into(), null, range: Range::of_type(&kind), kind }
+        Term { value: value.into(), null, range: Range::of_type(&kind), kind, words: None }
     }
 
     /// Makes a term of an integer that its type holds.
     pub(crate) fn of(integer: Integer, null: Option<String>, kind: Type) -> Term {
-        Term { value: integer.value, null, kind, range: Some(integer.range) }
+        Term { value: integer.value, null, kind, range: Some(integer.range), words: None }
     }
 
     /// Returns the term as an integer.
@@ -133,9 +135,9 @@ impl Term {
         }
     }
 
-    /// Returns the C type of the value.
-    pub(crate) fn c(&self) -> Result<&'static str> {
-        c_type(&self.kind, self.range)
+    /// Tells whether this is text itself, rather than its code.
+    pub(crate) fn is_text(&self) -> bool {
+        self.kind.repr() == Repr::Bytes && self.words.is_none()
     }
 }
 

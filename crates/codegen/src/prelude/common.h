@@ -173,6 +173,63 @@ FUNCTION void add_moments(GLOBAL i64 *count, GLOBAL i64 *mean, GLOBAL i64 *squar
 }
 #endif
 
+// Text, or bytes, where it lies.
+typedef struct {
+    GLOBAL const u8 *bytes;
+    u64 length;
+} text;
+FUNCTION text text_from(GLOBAL const u8 *bytes, u64 length) {
+    text result;
+    result.bytes = bytes;
+    result.length = length;
+    return result;
+}
+FUNCTION text no_text() { return text_from(0, 0); }
+FUNCTION text text_at(GLOBAL const u64 *offsets, GLOBAL const u8 *bytes, u32 row) {
+    return text_from(bytes + offsets[row], offsets[row + 1] - offsets[row]);
+}
+FUNCTION int text_order(text a, text b) {
+    for (u64 i = 0; i < a.length && i < b.length; i++)
+        if (a.bytes[i] != b.bytes[i]) return a.bytes[i] < b.bytes[i] ? -1 : 1;
+    return (a.length > b.length) - (a.length < b.length);
+}
+FUNCTION int text_equal(text a, text b) { return a.length == b.length && text_order(a, b) == 0; }
+// Bytes that continue a character of UTF-8 are 10xxxxxx.
+FUNCTION u64 text_characters(text a) {
+    u64 count = 0;
+    for (u64 i = 0; i < a.length; i++) count += (a.bytes[i] & 0xc0) != 0x80;
+    return count;
+}
+FUNCTION u64 next_character(text a, u64 at) {
+    do at++;
+    while (at < a.length && (a.bytes[at] & 0xc0) == 0x80);
+    return at;
+}
+// A pattern of bytes, 256 for any character and 257 for any text: after the last of those, what follows is tried further on.
+FUNCTION int text_like(text a, GLOBAL const u16 *pattern, u32 length) {
+    u64 at = 0, again_at = 0;
+    u32 code = 0, again = length + 1;
+    while (at < a.length) {
+        if (code < length && pattern[code] == 257) {
+            again = ++code;
+            again_at = at;
+        } else if (code < length && pattern[code] == 256) {
+            at = next_character(a, at);
+            code++;
+        } else if (code < length && pattern[code] == a.bytes[at]) {
+            at++;
+            code++;
+        } else if (again <= length) {
+            at = again_at = next_character(a, again_at);
+            code = again;
+        } else {
+            return 0;
+        }
+    }
+    while (code < length && pattern[code] == 257) code++;
+    return code == length;
+}
+
 // The civil date of a day since 1970-01-01, counted in eras of 400 years of 146097 days that begin on the first of March.
 FUNCTION i32 era_of(i32 day) { return (day + 719468 - (day + 719468 < 0 ? 146096 : 0)) / 146097; }
 FUNCTION i32 day_of_era(i32 day) { return day + 719468 - era_of(day) * 146097; }
@@ -199,6 +256,12 @@ FUNCTION i32 first_of(i32 year, i32 month) {
     const i32 from_march = year - (month <= 2), era = (i32)floor_divide(from_march, 400);
     const i32 year_of_era = from_march - era * 400, month_from_march = month > 2 ? month - 3 : month + 9;
     return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + (153 * month_from_march + 2) / 5 - 719468;
+}
+FUNCTION i32 add_months(i32 day, i32 months) {
+    const i32 month = year_of(day) * 12 + month_of(day) - 1 + months, year = (i32)floor_divide(month, 12);
+    const i32 next = (i32)floor_divide(month + 1, 12), first = first_of(year, month - year * 12 + 1);
+    const i32 last = first_of(next, month + 1 - next * 12 + 1) - 1, same = first + day_of_month(day) - 1;
+    return same < last ? same : last;
 }
 FUNCTION i32 start_of_quarter(i32 day) { return first_of(year_of(day), (month_of(day) - 1) / 3 * 3 + 1); }
 FUNCTION i32 start_of_year(i32 day) { return first_of(year_of(day), 1); }

@@ -2,7 +2,7 @@
 
 use arrow_buffer::i256;
 use hashbrown::HashSet;
-use tandem_column::{Repr, Result, Type, float_order, from_float_order};
+use tandem_column::{Dictionary, Repr, Result, Type, float_order, from_float_order};
 use tandem_pipeline::{
     Aggregate, AggregateFunction, Value,
     fused::Accumulator as Places,
@@ -121,7 +121,8 @@ impl Accumulator {
     }
 
     /// Adds what a kernel counted for a group, from its numbers.
-    pub(super) fn absorb(&mut self, group: usize, numbers: &[i64], places: &Places) {
+    pub(super) fn absorb(&mut self, group: usize, numbers: &[i64], places: &Places, words: Option<&Dictionary>) {
+        let smallest = self.smallest();
         if self.counted {
             self.counts[group] += numbers[places.count()];
         }
@@ -155,6 +156,15 @@ impl Accumulator {
             }
             (State::Best(best), Places::Best { best: place, smallest: false, .. }) => {
                 best[group] = best[group].max(numbers[place]);
+            }
+            (State::BestBytes(best), Places::Best { best: place, .. }) => {
+                let contributed = numbers[places.count()];
+                let Some(words) = words.filter(|_| contributed > 0) else { return };
+                let (word, first) = (words.get(numbers[place] as u32), self.counts[group] == contributed);
+                let better = if smallest { word < best[group].as_slice() } else { word > best[group].as_slice() };
+                if first || better {
+                    best[group] = word.to_vec();
+                }
             }
             (State::BestFloat(best), Places::Best { best: place, smallest, .. }) => {
                 let (old, new) = (float_order(best[group]), numbers[place]);

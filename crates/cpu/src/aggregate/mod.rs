@@ -10,7 +10,7 @@ use std::{
 
 use accumulator::{Accumulator, Groups};
 use groups::{GroupTable, Key, Packing, dense_groups, dense_values};
-use tandem_column::{Field, Repr, Result, Table, Type};
+use tandem_column::{Dictionary, Field, Repr, Result, Table, Type};
 use tandem_pipeline::{
     Aggregate, AggregateFunction, SlotId,
     fused::{self, FusedAggregate, FusedSink, HashKey, KeyOf, ROWS_COUNT},
@@ -49,6 +49,8 @@ struct Planned {
     argument: Type,
     narrow: bool,
     total: bool,
+    /// What codes of the argument stand for, if it has codes.
+    dictionary: Option<Arc<Dictionary>>,
 }
 
 enum Mode {
@@ -117,9 +119,9 @@ impl AggregatePlan {
                     let most = low.unsigned_abs().max(high.unsigned_abs());
                     u128::from(most) * (rows as u128) < i64::MAX as u128
                 });
-                let narrow = narrow && argument.repr() == Repr::Int;
                 let total = aggregate.filter.is_none() && domain.is_some_and(|d| !d.nullable) && !keys.is_empty();
-                Planned { aggregate: aggregate.clone(), argument, narrow, total }
+                let dictionary = domain.and_then(|domain| domain.dictionary.clone());
+                Planned { aggregate: aggregate.clone(), argument, narrow, total, dictionary }
             })
             .collect();
         let (keys, budget) = (keys.to_vec(), budget.clone());
@@ -210,6 +212,12 @@ impl AggregatePlan {
     /// # Errors
     /// Unsupported, for keys that no number of 63 bits stands for.
     pub(crate) fn fused(&self, stands: &dyn Fn(SlotId) -> Option<(KeyOf, u64)>) -> Result<FusedSink> {
+        let words = |planned: &Planned| planned.argument.repr() != Repr::Bytes || planned.dictionary.is_some();
+        let best =
+            |planned: &Planned| matches!(planned.aggregate.function, AggregateFunction::Min | AggregateFunction::Max);
+        if self.aggregates.iter().any(|planned| best(planned) && !words(planned)) {
+            return Err(Error::unsupported("the smallest or largest plain string is not on the device yet"));
+        }
         let aggregates = self
             .aggregates
             .iter()
@@ -286,8 +294,8 @@ impl AggregatePlan {
         for (place, group) in met.iter().zip(groups) {
             let numbers = &table[place * width..(place + 1) * width];
             rows += numbers[ROWS_COUNT] as u64;
-            for (accumulator, places) in state.accumulators.iter_mut().zip(places) {
-                accumulator.absorb(group as usize, numbers, places);
+            for ((accumulator, places), planned) in state.accumulators.iter_mut().zip(places).zip(&self.aggregates) {
+                accumulator.absorb(group as usize, numbers, places, planned.dictionary.as_deref());
             }
         }
         let bytes = group_table.byte_len() + state.accumulators.iter().map(Accumulator::byte_len).sum::<usize>();
@@ -311,8 +319,8 @@ impl AggregatePlan {
             }
             rows += count as u64;
             state.met[group] = 1;
-            for (accumulator, places) in state.accumulators.iter_mut().zip(places) {
-                accumulator.absorb(group, numbers, places);
+            for ((accumulator, places), planned) in state.accumulators.iter_mut().zip(places).zip(&self.aggregates) {
+                accumulator.absorb(group, numbers, places, planned.dictionary.as_deref());
             }
         }
         rows

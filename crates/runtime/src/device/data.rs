@@ -8,7 +8,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tandem_column::{Buffer, Column, Data, Error, Result};
+use tandem_column::{Buffer, Column, Data, Result};
 use tandem_device::{Device, Kind, Memory, Queue};
 
 use super::DeviceMetrics;
@@ -30,6 +30,8 @@ struct Known {
 pub(super) struct Held {
     pub(super) values: Memory,
     pub(super) validity: Option<Memory>,
+    /// The bytes of text.
+    pub(super) bytes: Option<Memory>,
 }
 
 impl Resident {
@@ -75,12 +77,19 @@ fn place(
         Data::Float32(values) => put(values.bytes())?,
         Data::Float64(values) => put(values.bytes())?,
         Data::Wide(values) => put(values.bytes())?,
-        Data::Bytes { .. } => {
-            return Err(Error::unsupported("values of this form are not on the device"));
-        }
+        Data::Bytes { offsets, .. } => put(offsets.bytes())?,
+    };
+    let bytes = match &column.data {
+        Data::Bytes { bytes, .. } => Some(put(at_least_one(bytes.clone()))?),
+        _ => None,
     };
     let validity = column.validity.as_ref().map(|validity| put(validity.buffer().bytes())).transpose()?;
-    Ok(Held { values, validity })
+    Ok(Held { values, validity, bytes })
+}
+
+/// Devices have no memory of no bytes.
+pub(super) fn at_least_one(bytes: Buffer<u8>) -> Buffer<u8> {
+    if bytes.is_empty() { std::iter::once(0).collect() } else { bytes }
 }
 
 /// Puts bytes on the device.

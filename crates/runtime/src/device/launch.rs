@@ -8,11 +8,11 @@ use tandem_codegen::{Binding, Kernel, Layout, Output, SECTOR};
 use tandem_column::{Buffer, Column, Data, Error, Part, Result};
 use tandem_cpu::{Job, Worker, code_bounds};
 use tandem_device::{Argument, Event, Kernel as DeviceKernel, Memory, Program, Queue, Shape};
-use tandem_pipeline::fused::{Fused, FusedSink, FusedStep, HashKey, Way};
+use tandem_pipeline::fused::{Fused, FusedSink, FusedStep, HashKey, Origin, Way};
 
 use super::{
     Accelerator, DeviceMetrics, Traffic,
-    data::{Held, place_bytes},
+    data::{Held, at_least_one, place_bytes},
 };
 use crate::Cancel;
 
@@ -26,6 +26,8 @@ const GROUPS_PER_UNIT: usize = 8;
 struct Shared {
     sets: Vec<(Memory, i64)>,
     lookups: Vec<Placed>,
+    /// What expressions give for each word of a dictionary, texts and patterns.
+    constants: Vec<(Binding, Memory)>,
     failed: Option<Memory>,
 }
 
@@ -341,10 +343,31 @@ impl Run<'_> {
             }
             lookups.push(placed);
         }
+        let constants = self.constants(&bindings)?;
         let failed = self.allocate(4)?;
         self.queue.fill(&failed, 0, 4, 0, &[])?;
-        self.shared = Shared { sets, lookups, failed: Some(failed) };
+        self.shared = Shared { sets, lookups, constants, failed: Some(failed) };
         Ok(())
+    }
+
+    /// Evaluates expressions for each word of a dictionary; puts texts and patterns on the device.
+    fn constants(&mut self, bindings: &[Binding]) -> Result<Vec<(Binding, Memory)>> {
+        let mut placed = Vec::new();
+        for binding in bindings {
+            let bytes: Buffer<u8> = match binding {
+                Binding::Mapped(mapping) => {
+                    let (numbers, nulls) = mapping.evaluate(&*self.job.words(mapping.words)?)?;
+                    let nulls = self.place_bytes(nulls.into_iter().collect())?;
+                    placed.push((Binding::MappedNulls(mapping.clone()), nulls));
+                    numbers.into_iter().collect()
+                }
+                Binding::Text(bytes) => bytes.iter().copied().collect(),
+                Binding::Pattern(codes) => codes.iter().flat_map(|code| code.to_le_bytes()).collect(),
+                _ => continue,
+            };
+            placed.push((binding.clone(), self.place_bytes(at_least_one(bytes))?));
+        }
+        Ok(placed)
     }
 
     fn place(&mut self, column: &Arc<Column>) -> Result<Held> {
@@ -407,6 +430,18 @@ fn arguments<'a>(
             Binding::Starts(lookup) => Argument::Memory(shared.lookups[*lookup].starts.as_ref().ok_or_else(missing)?),
             Binding::PackedKeys(lookup) => Argument::Memory(shared.lookups[*lookup].keys.as_ref().ok_or_else(missing)?),
             Binding::Matched(lookup) => Argument::Memory(shared.lookups[*lookup].matched.as_ref().ok_or_else(missing)?),
+            Binding::Bytes(Origin::Column(column)) => {
+                Argument::Memory(held.get(column).and_then(|held| held.bytes.as_ref()).ok_or_else(missing)?)
+            }
+            Binding::Bytes(Origin::Payload { lookup, payload }) => {
+                let (held, _) = shared.lookups[*lookup].payloads[*payload].as_ref().ok_or_else(missing)?;
+                Argument::Memory(held.bytes.as_ref().ok_or_else(missing)?)
+            }
+            Binding::Bytes(Origin::Computed) => return Err(missing()),
+            Binding::Mapped(_) | Binding::MappedNulls(_) | Binding::Text(_) | Binding::Pattern(_) => {
+                let found = shared.constants.iter().find(|(known, _)| known == binding);
+                Argument::Memory(&found.ok_or_else(missing)?.1)
+            }
             Binding::Constant(value) => Argument::I64(*value),
             Binding::Groups => written(outputs.groups.as_ref()),
             Binding::GroupNumbers => written(outputs.numbers.as_ref()),
