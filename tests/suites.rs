@@ -33,7 +33,7 @@ fn ssb_on_a_device_equals_datafusion() {
     }
     let tables = tandem_generator::ssb_tables(&options(), &|_, _| ()).expect("the scale factor is in range");
     let placed = compare("ssb", tables, 13, Mode::Gpu);
-    assert!(placed.iter().all(|(_, place)| matches!(place, Where::Gpu | Where::Mixed)), "{placed:?}");
+    assert!(placed.iter().all(|(_, place)| matches!(place, Where::Gpu | Where::GpuAndCpu)), "{placed:?}");
 }
 
 #[test]

@@ -291,6 +291,11 @@ impl Generator<'_> {
         for HashKey { of, shift } in keys {
             let part = match of {
                 KeyOf::Place(key) => self.key_place(key, "u64")?,
+                KeyOf::Row => {
+                    let remark = "rows of earlier parts";
+                    let first = self.text.argument(Binding::FirstRow, "const u32", "first", remark);
+                    format!("((u64){first} + row)")
+                }
                 KeyOf::Entry(lookup) => {
                     let entry = self.entry(*lookup)?;
                     match &self.absent[*lookup] {

@@ -197,20 +197,13 @@ pub(crate) fn prelude(target: Target, traits: Traits) -> String {
 impl<'f> Generator<'f> {
     /// Writes what drops rows and defines slots.
     pub(crate) fn steps(&mut self) -> Result<()> {
-        let fused: &'f Fused = self.input.fused;
-        // Ranges cost next to nothing and are tested together, without a branch.
+        let Input { fused, traits, .. } = self.input;
+        // On processors, ranges cost next to nothing and are tested together, without a branch. A GPU reads a later column
+        // only for the rows that are left.
         let mut kept: Vec<String> = Vec::new();
-        for (index, step) in fused.steps.iter().enumerate() {
+        for (index, step) in fused.steps.iter().enumerate().filter(|_| traits.chunked) {
             if let FusedStep::Between { column, .. } = step {
-                let code = self.code(*column)?;
-                let low = self.text.argument(Binding::Low(index), "const u64", &format!("low{index}"), "");
-                let span = self.text.argument(Binding::Span(index), "const u64", &format!("span{index}"), "");
-                let unsigned = self.code_type(*column)?;
-                let mut test = format!("(({unsigned})({code} - ({unsigned}){low}) <= ({unsigned}){span})");
-                if let Some(valid) = self.valid(*column)? {
-                    test = format!("({test} & {valid})");
-                }
-                kept.push(test);
+                kept.push(self.within(index, *column)?);
             }
         }
         if self.predicated {
@@ -219,9 +212,13 @@ impl<'f> Generator<'f> {
         } else if !kept.is_empty() {
             self.text.line(format!("if (!({})) continue;", kept.join(" & ")));
         }
-        for step in &fused.steps {
+        for (index, step) in fused.steps.iter().enumerate() {
             match step {
-                FusedStep::Between { .. } => {}
+                FusedStep::Between { .. } if traits.chunked => {}
+                FusedStep::Between { column, .. } => {
+                    let within = self.within(index, *column)?;
+                    self.text.line(format!("if (!{within}) continue;"));
+                }
                 FusedStep::Member { column, set } => {
                     let code = self.code(*column)?;
                     let words = self.text.argument(Binding::Set(*set), "GLOBAL const u32 *", &format!("set{set}"), "");
@@ -249,5 +246,18 @@ impl<'f> Generator<'f> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the test that a source column is within a range step's bounds.
+    fn within(&mut self, step: usize, column: usize) -> Result<String> {
+        let code = self.code(column)?;
+        let low = self.text.argument(Binding::Low(step), "const u64", &format!("low{step}"), "");
+        let span = self.text.argument(Binding::Span(step), "const u64", &format!("span{step}"), "");
+        let unsigned = self.code_type(column)?;
+        let test = format!("(({unsigned})({code} - ({unsigned}){low}) <= ({unsigned}){span})");
+        Ok(match self.valid(column)? {
+            Some(valid) => format!("({test} & {valid})"),
+            None => test,
+        })
     }
 }

@@ -77,7 +77,12 @@ pub struct Traits {
     pub fp64: bool,
     /// Atomic operations on 64 bits.
     pub int64_atomics: bool,
+    /// Every read of a source column is noted: which sectors of memory a query touches.
+    pub traced: bool,
 }
+
+/// Bytes that a device reads at once, and so the least it reads of host memory.
+pub const SECTOR: usize = 32;
 
 /// The language of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -93,10 +98,14 @@ pub enum Target {
 pub enum Binding {
     /// The number of rows of the part, 32 bits.
     Rows,
+    /// How many rows earlier parts of the table have, 32 bits.
+    FirstRow,
     /// The values of a source column.
     Column(usize),
     /// The validity words of a source column.
     Validity(usize),
+    /// A byte for each sector of a source column's values, set when it is read.
+    Touched(usize),
     /// What code 0 of a source column stands for, 64 bits.
     Base(usize),
     /// The first code of a range step that is kept, 64 bits.

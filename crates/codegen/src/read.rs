@@ -25,7 +25,12 @@ impl Generator<'_> {
     /// Returns the code of a source column at the row.
     pub(crate) fn code(&mut self, column: usize) -> Result<String> {
         let name = self.column_argument(column)?;
-        Ok(format!("{name}[row]"))
+        if !self.input.traits.traced {
+            return Ok(format!("{name}[row]"));
+        }
+        let touched = Binding::Touched(column);
+        let touched = self.text.argument(touched, "GLOBAL u8 *", &format!("touched{column}"), "sectors read");
+        Ok(format!("READ({name}, row, {touched})"))
     }
 
     fn column_argument(&mut self, column: usize) -> Result<String> {

@@ -9,7 +9,7 @@ use tandem_pipeline::{
     fused::{Fused, FusedAggregate, FusedSink, FusedStep, GroupKey, Lookup, OrderKey, Origin, Way},
 };
 
-const PROCESSOR: Traits = Traits { chunked: true, fp64: true, int64_atomics: true };
+const PROCESSOR: Traits = Traits { chunked: true, fp64: true, int64_atomics: true, traced: false };
 const GPU: Traits = Traits { chunked: false, ..PROCESSOR };
 
 fn slot(name: &str, kind: Type, nullable: bool) -> Slot {
@@ -209,7 +209,7 @@ fn other_literals_give_the_same_text() {
 
 #[test]
 fn what_a_device_lacks_is_a_reason() {
-    let poor = Traits { chunked: false, fp64: false, int64_atomics: false };
+    let poor = Traits { chunked: false, fp64: false, int64_atomics: false, traced: false };
     let reason = |fused: &Fused, columns: &[_], traits| {
         generate(Input { fused, columns, payloads: &[], traits, target: Target::OpenCl })
             .expect_err("not on this device")

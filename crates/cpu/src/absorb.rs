@@ -7,8 +7,8 @@ use std::{
 
 use tandem_column::{AlignedVec, Bitmap, Codes, Column, Data, Dictionary, Repr, Result};
 use tandem_pipeline::{
-    Expr,
-    fused::{Accumulator, Origin as FusedOrigin},
+    Expr, SlotId,
+    fused::{Accumulator, KeyOf, Origin as FusedOrigin},
 };
 
 use crate::{
@@ -216,12 +216,39 @@ impl Job {
             return Err(Error::internal("only an aggregation takes groups"));
         };
         let steps = self.lookup_steps();
-        worker.rows_out += plan.absorb_hashed(state, hashed, &|slot, lookup, entries| {
-            let Origin::Payload { step, .. } = &self.layout.origins[slot] else { return None };
-            let payload = self.payload_of(&Expr::Slot(slot)).filter(|_| steps[lookup] == *step)?;
-            Some(fetch_matches(payload, entries))
+        worker.rows_out += plan.absorb_hashed(state, hashed, &|slot, of, numbers| {
+            Ok(match (&self.layout.origins[slot], of) {
+                (Origin::Payload { step, .. }, KeyOf::Entry(lookup)) if steps[lookup] == *step => {
+                    // 0 is no entry.
+                    let entries: Vec<u32> = numbers.iter().map(|entry| (*entry as u32).wrapping_sub(1)).collect();
+                    self.payload_of(&Expr::Slot(slot)).map(|payload| Rc::new(fetch_matches(payload, &entries)))
+                }
+                (Origin::Source(_), KeyOf::Row) => Some(Rc::new(self.source_values(slot, &numbers)?)),
+                _ => None,
+            })
         })?;
         Ok(())
+    }
+
+    /// Fetches the values of a source column at rows that are counted through all parts.
+    fn source_values(&self, slot: SlotId, rows: &[u64]) -> Result<Vector> {
+        let mut order: Vec<u32> = (0..rows.len() as u32).collect();
+        order.sort_unstable_by_key(|at| rows[*at as usize]);
+        let mut values = Vector::empty(&self.layout.slots[slot].kind);
+        let (mut rest, mut first) = (order.as_slice(), 0u64);
+        for part in &self.table.parts {
+            let end = first + part.rows as u64;
+            let within = rest.partition_point(|at| rows[*at as usize] < end);
+            let (here, later) = rest.split_at(within);
+            let list: Vec<u32> = here.iter().map(|at| (rows[*at as usize] - first) as u32).collect();
+            if !list.is_empty() {
+                values.append(&*Frame::list(&self.layout, part, list).vector(slot)?);
+            }
+            (rest, first) = (later, end);
+        }
+        let mut place = vec![0; rows.len()];
+        order.iter().zip(0u32..).for_each(|(at, sorted)| place[*at as usize] = sorted);
+        Ok(values.take(&place))
     }
 
     /// Adds the groups that a kernel counted to a worker's.

@@ -5,7 +5,7 @@ use std::sync::{Arc, atomic::Ordering};
 use tandem_column::{Column, Repr, Result, Table};
 use tandem_pipeline::{
     Expr, Slot, SlotId, SortKey,
-    fused::{Fused, FusedProbe, FusedSink, FusedStep, Lookup, OrderKey, Origin as FusedOrigin, Way},
+    fused::{Fused, FusedProbe, FusedSink, FusedStep, KeyOf, Lookup, OrderKey, Origin as FusedOrigin, Way},
 };
 
 use crate::{
@@ -24,22 +24,27 @@ impl Job {
     /// # Errors
     /// Unsupported, with the reason, for jobs that no kernel computes yet.
     pub fn fused(&self) -> Result<Fused> {
-        let mut steps = Vec::new();
+        let mut encoded: Vec<(f64, FusedStep)> = Vec::new();
         let mut sets = 0;
         let mut general = Vec::new();
         let mut probed = Vec::new();
         for filter in self.first.filters() {
+            let kept = self.kept_share(filter);
             match filter {
                 Filter::Between { slot, low, high } => {
-                    steps.push(FusedStep::Between { column: self.column(*slot)?, low: *low, high: *high });
+                    let column = self.column(*slot)?;
+                    encoded.push((kept, FusedStep::Between { column, low: *low, high: *high }));
                 }
                 Filter::Member { slot, .. } => {
-                    steps.push(FusedStep::Member { column: self.column(*slot)?, set: sets });
+                    encoded.push((kept, FusedStep::Member { column: self.column(*slot)?, set: sets }));
                     sets += 1;
                 }
                 Filter::General(expr) => general.push(FusedStep::Filter(expr.clone())),
             }
         }
+        // What drops most rows comes first: later columns are read only for the rows that are left.
+        encoded.sort_by(|(left, _), (right, _)| left.total_cmp(right));
+        let mut steps: Vec<FusedStep> = encoded.into_iter().map(|(_, step)| step).collect();
         steps.append(&mut general);
         for operation in &self.operations {
             match operation {
@@ -84,10 +89,13 @@ impl Job {
             Origin::Computed => FusedOrigin::Computed,
         });
         let sink = match &self.sink {
-            SinkPlan::Aggregate(plan) => plan.fused(&|slot| {
-                let Origin::Payload { step, .. } = &self.layout.origins[slot] else { return None };
-                let lookup = steps_of.iter().position(|known| known == step)?;
-                Some((lookup, self.build_of(lookup)?.entries()))
+            SinkPlan::Aggregate(plan) => plan.fused(&|slot| match &self.layout.origins[slot] {
+                Origin::Source(_) => Some((KeyOf::Row, self.table.rows() as u64)).filter(|(_, rows)| *rows < 1 << 31),
+                Origin::Payload { step, .. } => {
+                    let lookup = steps_of.iter().position(|known| known == step)?;
+                    Some((KeyOf::Entry(lookup), self.build_of(lookup)?.entries() as u64 + 1))
+                }
+                Origin::Computed => None,
             })?,
             SinkPlan::Sort { keys, .. } => FusedSink::Rows { values: self.collected(), order: self.order(keys)? },
             _ => FusedSink::Rows { values: self.collected(), order: Vec::new() },
@@ -95,6 +103,22 @@ impl Job {
         let ranges = self.domains.iter().map(|domain| domain.range.filter(|_| domain.dictionary.is_none()));
         let (slots, ranges) = (self.layout.slots.clone(), ranges.collect());
         Ok(Fused { slots, ranges, origins: origins.collect(), lookups, steps, sink })
+    }
+
+    /// Guesses which share of rows a filter keeps, as if values were spread evenly.
+    fn kept_share(&self, filter: &Filter) -> f64 {
+        let span = |low: i64, high: i64| high as f64 - low as f64 + 1.0;
+        let whole = |slot: SlotId| self.domains[slot].range.map_or(f64::INFINITY, |(low, high)| span(low, high));
+        match filter {
+            Filter::Between { slot, low, high } => span(*low, *high) / whole(*slot),
+            Filter::Member { slot, set } => set.len() as f64 / whole(*slot),
+            Filter::General(_) => 1.0,
+        }
+    }
+
+    /// Tells whether the rows are looked up by others: their columns are worth a copy on the device.
+    pub fn is_reference(&self) -> bool {
+        matches!(self.sink, SinkPlan::Build { .. })
     }
 
     /// Describes an order whose keys are the first values of each row.
@@ -130,11 +154,15 @@ impl Job {
         }
     }
 
-    /// Says what is left to the processor when a device has computed the rows; `None` if nothing is.
-    pub fn rest(&self, worker: &Worker) -> Option<&'static str> {
+    /// Says what is left to the processor when devices have computed the rows; `None` if nothing is.
+    pub fn rest(&self, workers: &[Worker]) -> Option<&'static str> {
+        let rows = workers.iter().any(|worker| worker.rows_out > 0);
         match &self.sink {
-            SinkPlan::Build { .. } if worker.built.is_none() && worker.rows_out > 0 => {
+            SinkPlan::Build { .. } if rows && workers.iter().all(|worker| worker.built.is_none()) => {
                 Some("the table of the join is laid out by the processor")
+            }
+            SinkPlan::Sort { .. } if rows && !workers.iter().all(|worker| worker.sorted) => {
+                Some("the rows of several devices are sorted by the processor")
             }
             _ if self.has_leftovers() => Some("build rows of an outer join are added by the processor"),
             _ => None,
@@ -150,6 +178,11 @@ impl Job {
     /// Tells whether a limit has all the rows it wants.
     pub fn has_enough(&self) -> bool {
         self.enough.is_some_and(|enough| self.emitted.load(Ordering::Relaxed) >= enough)
+    }
+
+    /// Forgets what a device's worker counted towards a limit before it failed: its rows are lost.
+    pub fn begin_again(&self) {
+        self.emitted.store(0, Ordering::Relaxed);
     }
 
     fn column(&self, slot: usize) -> Result<usize> {

@@ -70,13 +70,13 @@ pub(crate) async fn explain_kernel(
     statement: &Arc<Statement>,
     mode: Mode,
 ) -> Result<RecordBatch> {
-    let Some(device) = &statement.device else {
+    let Some(devices) = statement.device_names() else {
         return Err(Error::input("EXPLAIN KERNEL needs a device; choose one with --mode gpu").into());
     };
     let planned = plan(inner, state, statement, mode, OnFallback::Silent).await?;
     let mut stream = execute_stream(planned.physical.clone(), state.task_ctx())?;
     while stream.try_next().await?.is_some() {}
-    let mut rows = vec![("device".to_string(), device.name())];
+    let mut rows = vec![("device".to_string(), devices)];
     visit_exec(&planned.physical, &mut |exec: &TandemExec| {
         for (id, pipeline) in exec.measured().into_iter().flat_map(|metrics| metrics.pipelines).enumerate() {
             let text = match (pipeline.device, pipeline.reason) {
@@ -98,8 +98,7 @@ pub(crate) async fn explain_kernel(
 fn describe(planned: &Planned, statement: &Statement, measured: bool, rows: &mut Vec<(String, String)>) -> Result<()> {
     visit_exec(&planned.physical, &mut |exec: &TandemExec| {
         let metrics = if measured { exec.measured() } else { None };
-        let device = statement.device.as_ref().map(|device| device.name());
-        let text = render(exec.captured(), metrics.as_ref(), device.as_deref());
+        let text = render(exec.captured(), metrics.as_ref(), statement.device_names().as_deref());
         rows.push(("pipelines".to_string(), text.trim_end().to_string()));
     })?;
     if !planned.physical.is::<TandemExec>() || !planned.physical.children().is_empty() {

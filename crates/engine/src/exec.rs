@@ -103,7 +103,7 @@ impl TandemExec {
                 memory: statement.budget.clone(),
                 cancel,
                 progress: statement.report.progress.clone(),
-                device: statement.device.clone(),
+                devices: statement.devices.clone(),
             };
             let execution =
                 statement.runtime.execute(&captured.query, &inputs, &options).map_err(|error| match error.class {

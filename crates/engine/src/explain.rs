@@ -18,7 +18,7 @@ pub fn render(captured: &Captured, metrics: Option<&QueryMetrics>, device: Optio
     for (index, pipeline) in query.pipelines.iter().enumerate() {
         let measured = metrics.and_then(|metrics| metrics.pipelines.get(index));
         let place = measured.and_then(|measured| measured.device.as_ref());
-        let mut remarks = vec![format!("on {}", place.map_or("cpu", |place| &place.name))];
+        let mut remarks = vec![format!("on {}", place.map_or("cpu".to_string(), |place| place.names.join(" and ")))];
         remarks.extend(captured.notes.get(index).cloned());
         if let Some(measured) = measured {
             remarks.push(totals(measured));

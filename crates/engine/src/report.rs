@@ -11,11 +11,13 @@ use tandem_runtime::{Progress, QueryMetrics};
 pub enum Where {
     /// All of it on Tandem's CPU executor.
     Cpu,
-    /// All of it on a device: nothing fell back.
+    /// All of it on devices: nothing fell back.
     Gpu,
+    /// Parts of it on devices, the rest on Tandem's CPU executor.
+    GpuAndCpu,
     /// All of it on the host engine, DataFusion.
     Host,
-    /// Parts of it on each.
+    /// Parts of it on the host engine, the rest on Tandem.
     Mixed,
 }
 
@@ -24,6 +26,7 @@ impl std::fmt::Display for Where {
         f.write_str(match self {
             Where::Cpu => "cpu",
             Where::Gpu => "gpu",
+            Where::GpuAndCpu => "gpu+cpu",
             Where::Host => "host",
             Where::Mixed => "mixed",
         })
@@ -45,20 +48,48 @@ struct State {
     metrics: Vec<QueryMetrics>,
 }
 
+/// What a statement ran on.
+struct Places {
+    devices: Vec<String>,
+    cpu: bool,
+    host: bool,
+}
+
+impl State {
+    fn places(&self) -> Places {
+        let pipelines = || self.metrics.iter().flat_map(|metrics| &metrics.pipelines);
+        let mut devices: Vec<String> = Vec::new();
+        for name in pipelines().filter_map(|pipeline| pipeline.device.as_ref()).flat_map(|device| &device.names) {
+            if !devices.contains(name) {
+                devices.push(name.clone());
+            }
+        }
+        let all_on_devices = pipelines().all(|pipeline| pipeline.device.is_some() && pipeline.reason.is_none());
+        let cpu = self.captured > 0 && (devices.is_empty() || !all_on_devices);
+        Places { devices, cpu, host: self.captured == 0 || !self.reasons.is_empty() }
+    }
+}
+
 impl Report {
     /// Tells where the statement ran: as planned, and, where a device was asked for, as far as it has run.
     pub fn placement(&self) -> Where {
-        let state = self.state.lock();
-        let mut pipelines = state.metrics.iter().flat_map(|metrics| &metrics.pipelines).peekable();
-        let on_device = pipelines.peek().is_some()
-            && pipelines.all(|pipeline| pipeline.device.is_some() && pipeline.reason.is_none());
-        match (state.captured, state.reasons.is_empty()) {
-            (0, _) => Where::Host,
-            (_, true) if on_device => Where::Gpu,
-            (_, true) if state.metrics.iter().any(QueryMetrics::used_device) => Where::Mixed,
-            (_, true) => Where::Cpu,
-            (_, false) => Where::Mixed,
+        let places = self.state.lock().places();
+        match (places.host, places.cpu, places.devices.is_empty()) {
+            (true, false, true) => Where::Host,
+            (true, ..) => Where::Mixed,
+            (false, _, true) => Where::Cpu,
+            (false, true, false) => Where::GpuAndCpu,
+            (false, false, false) => Where::Gpu,
         }
+    }
+
+    /// Names all that the statement ran on, devices as what they are: `opencl:0 (a CPU device) + cpu`.
+    pub fn places(&self) -> String {
+        let places = self.state.lock().places();
+        let mut names = places.devices;
+        names.extend(places.cpu.then(|| "cpu".to_string()));
+        names.extend(places.host.then(|| "host".to_string()));
+        names.join(" + ")
     }
 
     /// Returns why pipelines, or parts of them, ran on the processor although a device was asked for, by their number.

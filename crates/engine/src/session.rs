@@ -20,7 +20,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use parking_lot::RwLock;
 use tandem_column::Table;
-use tandem_runtime::{Accelerator, Cancel, MemoryBudget, Runtime};
+use tandem_runtime::{Cancel, MemoryBudget, Runtime};
 use tandem_scan::Cache;
 
 use crate::catalog::Tables;
@@ -250,7 +250,7 @@ impl Session {
 impl Inner {
     fn statement(&self, stop: &Stop, report: Arc<Report>) -> Result<Statement, Error> {
         let config = self.config.read();
-        let device = if config.mode == Mode::Gpu { Some(first_device()?) } else { None };
+        let devices = if config.mode == Mode::Gpu { tandem_runtime::devices().chosen()? } else { Vec::new() };
         Ok(Statement {
             report,
             stop: stop.clone(),
@@ -259,8 +259,8 @@ impl Inner {
             budget: self.budget.clone(),
             vector_rows: config.vector_rows,
             force_collisions: config.force_collisions,
-            only_device: device.is_some() && config.on_fallback == OnFallback::Error,
-            device,
+            only_device: !devices.is_empty() && config.on_fallback == OnFallback::Error,
+            devices,
             tables: Default::default(),
         })
     }
@@ -274,15 +274,6 @@ impl Inner {
             ..Context::default()
         }
     }
-}
-
-/// Returns the first device of this machine.
-fn first_device() -> Result<Arc<Accelerator>, Error> {
-    let devices = tandem_runtime::devices();
-    devices.accelerators.first().cloned().ok_or_else(|| {
-        let why: Vec<String> = devices.unusable.iter().map(|(what, why)| format!("{what}: {why}")).collect();
-        Error::unsupported(format!("no device is usable; use --mode cpu ({})", why.join("; ")))
-    })
 }
 
 /// Makes a stream of batches that are there already.

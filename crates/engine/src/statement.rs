@@ -28,9 +28,9 @@ pub(crate) struct Statement {
     pub(crate) budget: Arc<MemoryBudget>,
     pub(crate) vector_rows: usize,
     pub(crate) force_collisions: bool,
-    /// The device that pipelines are to run on.
-    pub(crate) device: Option<Arc<Accelerator>>,
-    /// A pipeline that does not run on the device fails the statement.
+    /// The devices that pipelines are to run on.
+    pub(crate) devices: Vec<Arc<Accelerator>>,
+    /// A pipeline that does not run on them fails the statement.
     pub(crate) only_device: bool,
     /// The tables seen while planning, by their providers' addresses.
     pub(crate) tables: Mutex<Vec<(usize, ScanTable)>>,
@@ -88,6 +88,12 @@ pub(crate) fn provider(source: &Arc<dyn TableSource>) -> Option<&Arc<dyn datafus
 }
 
 impl Statement {
+    /// Names the devices that pipelines are to run on; `None` if none was asked for.
+    pub(crate) fn device_names(&self) -> Option<String> {
+        let names: Vec<String> = self.devices.iter().map(|device| device.name()).collect();
+        (!names.is_empty()).then(|| names.join(" and "))
+    }
+
     /// Returns the table behind a source, as planning saw it.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use tandem_column::{Error, Result, Table};
 use tandem_cpu::{Build, Job, MemoryBudget, Output, Settings, Worker};
 use tandem_pipeline::{Pipeline, Query, Source};
 
-use crate::{Accelerator, Cancel, DeviceMetrics, PipelineMetrics, Progress, QueryMetrics, Runtime};
+use crate::{Accelerator, Cancel, DeviceMetrics, PipelineMetrics, Progress, QueryMetrics, Runtime, device::share};
 
 /// The rows that a query's sources name.
 #[derive(Clone, Debug, Default)]
@@ -34,8 +34,8 @@ pub struct Options {
     pub cancel: Cancel,
     /// Counts the rows done.
     pub progress: Arc<Progress>,
-    /// The device that pipelines run on, where it can run them; all others run on the processor.
-    pub device: Option<Arc<Accelerator>>,
+    /// The devices that share a pipeline's parts, where they can run it; all others run on the processor.
+    pub devices: Vec<Arc<Accelerator>>,
 }
 
 impl Default for Options {
@@ -47,7 +47,7 @@ impl Default for Options {
             memory: settings.memory,
             cancel: Cancel::new(),
             progress: Arc::default(),
-            device: None,
+            devices: Vec::new(),
         }
     }
 }
@@ -93,8 +93,8 @@ impl Runtime {
             let job = Job::new(query, id, table, &|build| left.builds.get(&build).cloned(), &settings)?;
             options.progress.done.fetch_add(job.skipped() as u64, Ordering::Relaxed);
             let mut place = Place::default();
-            let workers = match options.device.as_ref().and_then(|device| place.on_device(device, &job, options)) {
-                Some(worker) => vec![worker],
+            let workers = match place.on_devices(id, &job, options) {
+                Some(workers) => workers,
                 None => self.on_processor(&job, options)?,
             };
             let (output, steps) = job.finish(workers, &|tasks, task| self.parallel(tasks, &options.cancel, task))?;
@@ -143,17 +143,21 @@ struct Place {
 }
 
 impl Place {
-    /// Runs a job on a device; `None`, with the reason, if the processor has to.
-    fn on_device(&mut self, device: &Accelerator, job: &Job, options: &Options) -> Option<Worker> {
-        match device.run(job, &options.cancel) {
-            Ok((worker, metrics)) => {
+    /// Runs a job on the devices, if there are any; `None`, with the reason, if the processor has to.
+    fn on_devices(&mut self, id: usize, job: &Job, options: &Options) -> Option<Vec<Worker>> {
+        if options.devices.is_empty() {
+            return None;
+        }
+        match share(&options.devices, id, job, &options.cancel) {
+            Ok((workers, metrics)) => {
                 let rows: usize = (0..job.morsels()).map(|morsel| job.morsel_rows(morsel)).sum();
                 options.progress.done.fetch_add(rows as u64, Ordering::Relaxed);
                 self.device = Some(metrics);
-                self.reason = job.rest(&worker).map(str::to_string);
-                Some(worker)
+                self.reason = job.rest(&workers).map(str::to_string);
+                Some(workers)
             }
             Err(error) => {
+                job.begin_again();
                 self.reason = Some(error.message);
                 None
             }

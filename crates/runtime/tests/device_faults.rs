@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use tandem_device::{Device, Fault, Faulty, Operation, find};
+use tandem_column::Table;
+use tandem_device::{Backend, Device, Fault, Faulty, Operation, find, testing};
 use tandem_pipeline::{Value, interpret::rows, parse};
 use tandem_runtime::{Accelerator, Execution, Inputs, Options, Runtime};
 
@@ -13,9 +14,18 @@ const QUERY: &str = "pipeline 0
   aggregate by ($0) (count_rows(): int64, sum($1): int64)
 ";
 
-fn run(device: Arc<dyn Device>) -> Execution {
-    let query = parse(QUERY).expect("the query is right");
-    let options = Options { device: Some(Arc::new(Accelerator::new(device))), ..Options::default() };
+/// The same rows from a table.
+const SCAN: &str = "scan t [k@0: int32, v@1: int64]";
+
+/// A limit, which must not count rows that were lost with the device.
+const LIMITED: &str = "pipeline 0
+  values [k: int32, v: int64] (1, 10), (2, 20), (1, 30), (3, 5), (2, 1)
+  materialize fetch 2 output ($0, $1)
+";
+
+fn run(query: &str, device: Arc<dyn Device>) -> Execution {
+    let query = parse(query).expect("the query is right");
+    let options = Options { devices: vec![Arc::new(Accelerator::new(device))], ..Options::default() };
     Runtime::new(2).execute(&query, &Inputs::default(), &options).expect("the processor computes what a device cannot")
 }
 
@@ -29,25 +39,30 @@ fn check(execution: &Execution) {
     assert_eq!(found, [number([1, 2, 40]), number([2, 1, 20]), number([3, 1, 5])]);
 }
 
+/// Returns the first device, or says why there is none.
+fn first() -> Option<Arc<dyn Device>> {
+    let found = find();
+    testing::has(&found, Backend::OpenCl).then(|| found.devices[0].clone())
+}
+
 #[test]
 fn every_failure_ends_on_the_processor() {
-    let found = find();
-    let required = std::env::var_os("TANDEM_REQUIRE_OPENCL").is_some();
-    assert!(!required || !found.devices.is_empty(), "no device is usable: {:?}", found.unusable);
-    let Some(device) = found.devices.first() else { return println!("not tested: {:?}", found.unusable) };
-
-    let good = run(device.clone());
+    let Some(device) = &first() else { return };
+    let good = run(QUERY, device.clone());
     check(&good);
     assert!(good.metrics.used_device(), "the query runs on the device: {:?}", good.metrics.pipelines[0].reason);
 
     let mut faults: Vec<Fault> = (1..=3).map(|at| Fault::At(Operation::Allocate, at)).collect();
+    faults.extend((2..=5).map(|at| Fault::At(Operation::Read, at)));
     for operation in [Operation::Write, Operation::Read, Operation::Fill, Operation::Launch, Operation::Share] {
         faults.push(Fault::At(operation, 1));
         faults.push(Fault::From(operation, 2));
     }
     faults.extend((0..12).map(Fault::LostAfter));
     for fault in faults {
-        let execution = run(Arc::new(Faulty::new(device, &[fault])));
+        let limited = run(LIMITED, Arc::new(Faulty::new(device, &[fault])));
+        assert_eq!(limited.table.rows(), 2, "{fault:?}");
+        let execution = run(QUERY, Arc::new(Faulty::new(device, &[fault])));
         check(&execution);
         let pipeline = &execution.metrics.pipelines[0];
         assert_eq!(pipeline.device.is_none(), pipeline.reason.is_some(), "a reason, or the device: {fault:?}");
@@ -56,12 +71,11 @@ fn every_failure_ends_on_the_processor() {
 
 #[test]
 fn a_lost_device_gets_no_more_work() {
-    let found = find();
-    let Some(device) = found.devices.first() else { return println!("not tested: {:?}", found.unusable) };
+    let Some(device) = &first() else { return };
     let faulty = Arc::new(Faulty::new(device, &[Fault::At(Operation::Launch, 1)]));
     let accelerator = Arc::new(Accelerator::new(faulty.clone()));
     let query = parse(QUERY).expect("the query is right");
-    let options = Options { device: Some(accelerator), ..Options::default() };
+    let options = Options { devices: vec![accelerator], ..Options::default() };
     for _ in 0..3 {
         let execution =
             Runtime::new(1).execute(&query, &Inputs::default(), &options).expect("the processor computes it");
@@ -69,4 +83,30 @@ fn a_lost_device_gets_no_more_work() {
         assert!(execution.metrics.pipelines[0].reason.is_some());
     }
     assert_eq!(faulty.count(Operation::Launch), 1, "quarantined after its first failure");
+}
+
+/// The rows of `QUERY` in two parts, one for each device.
+#[test]
+fn a_lost_device_leaves_its_parts_to_the_others() {
+    let Some(device) = &first() else { return };
+    let query = QUERY.replace("values [k: int32, v: int64] (1, 10), (2, 20), (1, 30), (3, 5), (2, 1)", SCAN);
+    let query = parse(&query).expect("the query is right");
+    let part = |rows: &[[i128; 2]]| {
+        let rows: Vec<Vec<Value>> = rows.iter().map(|row| row.map(Value::Integer).to_vec()).collect();
+        tandem_cpu::values_table(&query.pipelines[0].slots[..2], &rows)
+    };
+    let (one, two) = (part(&[[1, 10], [2, 20]]), part(&[[1, 30], [3, 5], [2, 1]]));
+    let table = Table::with_statistics(one.schema, [one.parts, two.parts].concat());
+    let inputs = Inputs { tables: [("t".to_string(), Arc::new(table))].into(), ..Inputs::default() };
+    let faulty: Arc<dyn Device> = Arc::new(Faulty::new(device, &[Fault::At(Operation::Launch, 2)]));
+    let devices = [device.clone(), faulty].map(|device| Arc::new(Accelerator::new(device))).to_vec();
+    let options = Options { devices, ..Options::default() };
+    let used: Vec<usize> = (0..3)
+        .map(|_| {
+            let execution = Runtime::new(1).execute(&query, &inputs, &options).expect("someone computes it");
+            check(&execution);
+            execution.metrics.pipelines[0].device.as_ref().map_or(0, |device| device.names.len())
+        })
+        .collect();
+    assert_eq!(used, [2, 0, 1], "both, then the processor, then the device that is left");
 }

@@ -1,6 +1,8 @@
 // Shared by all targets, behind their preludes.
 #define VALID(words, row) ((int)((words)[(row) >> 6] >> ((row) & 63)) & 1)
 #define IN_SET(words, bit) ((int)((words)[(bit) >> 5] >> ((bit) & 31)) & 1)
+// A read that is noted: sectors have 32 bytes.
+#define READ(column, row, touched) ((touched)[((u64)(row) * sizeof(*(column))) >> 5] = 1, (column)[row])
 // Tells whether a sum, difference or product of two 64-bit integers left them.
 #define SUM_LEFT(a, b, r) ((((a) ^ (r)) & ((b) ^ (r))) < 0)
 #define DIFFERENCE_LEFT(a, b, r) ((((a) ^ (b)) & ((a) ^ (r))) < 0)

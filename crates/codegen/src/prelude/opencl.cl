@@ -2,6 +2,8 @@
 #ifdef FP64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
+// A product is rounded before it is added to, as on the processor: x·x − x·x is 0.
+#pragma OPENCL FP_CONTRACT OFF
 #ifdef ATOM64
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
@@ -42,7 +44,8 @@ typedef double f64;
 #define EXCHANGE_IF(place, expected, value) atom_cmpxchg((volatile GLOBAL u64 *)(place), expected, value)
 #ifdef FP64
 void add_f64(volatile GLOBAL i64 *place, f64 value) {
-    i64 before = *place, seen;
+    // A guess: where it is wrong the exchange says what is there, and nothing is read but by atomic operations.
+    i64 before = 0, seen;
     while ((seen = atom_cmpxchg(place, before, as_long(as_double(before) + value))) != before) before = seen;
 }
 #define ATOMIC_ADD_F64(place, value) add_f64((volatile GLOBAL i64 *)(place), (value))

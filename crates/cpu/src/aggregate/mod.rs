@@ -207,11 +207,11 @@ impl AggregatePlan {
         Ok(())
     }
 
-    /// Describes the sink for a kernel; `payload` tells which lookup a slot is payload of, and how many entries that has.
+    /// Describes the sink for a kernel; `stands` tells what may stand for a slot's value, and how many such there are.
     ///
     /// # Errors
     /// Unsupported, for keys that no number of 63 bits stands for.
-    pub(crate) fn fused(&self, payload: &dyn Fn(SlotId) -> Option<(usize, usize)>) -> Result<FusedSink> {
+    pub(crate) fn fused(&self, stands: &dyn Fn(SlotId) -> Option<(KeyOf, u64)>) -> Result<FusedSink> {
         let words = |planned: &Planned| planned.argument.repr() != Repr::Bytes || planned.dictionary.is_some();
         let best =
             |planned: &Planned| matches!(planned.aggregate.function, AggregateFunction::Min | AggregateFunction::Max);
@@ -226,30 +226,29 @@ impl AggregatePlan {
         let (keys, groups) = match &self.mode {
             Mode::One => (Vec::new(), 1),
             Mode::Dense { keys, groups } => (keys.iter().map(Key::fused).collect(), *groups),
-            Mode::Hash(_) => return Ok(FusedSink::Hashed { keys: self.hash_keys(payload)?, aggregates }),
+            Mode::Hash(_) => return Ok(FusedSink::Hashed { keys: self.hash_keys(stands)?, aggregates }),
         };
         Ok(FusedSink::Groups { keys, groups, aggregates })
     }
 
-    /// Makes a number of the keys: places where they are known, else the entries that they are payload of.
-    fn hash_keys(&self, payload: &dyn Fn(SlotId) -> Option<(usize, usize)>) -> Result<Vec<HashKey>> {
-        let mut lookups: Vec<(usize, usize)> = Vec::new();
+    /// Makes a number of the keys: places where they are known, else the rows or entries that hold them.
+    fn hash_keys(&self, stands: &dyn Fn(SlotId) -> Option<(KeyOf, u64)>) -> Result<Vec<HashKey>> {
+        let mut holders: Vec<(KeyOf, u64)> = Vec::new();
         for (slot, _) in self.keys.iter().zip(&self.places).filter(|(_, place)| place.is_none()) {
-            let found = payload(*slot);
-            let lookup = found.ok_or_else(|| Error::unsupported("groups by such keys are not on the device yet"))?;
-            if !lookups.contains(&lookup) {
-                lookups.push(lookup);
+            let holder = stands(*slot);
+            let holder = holder.ok_or_else(|| Error::unsupported("groups by such keys are not on the device yet"))?;
+            if !holders.contains(&holder) {
+                holders.push(holder);
             }
         }
-        let entries = lookups.iter().map(|(lookup, entries)| (KeyOf::Entry(*lookup), *entries as u64 + 1));
         let places = self.places.iter().flatten().filter(|key| {
-            // An entry that is told apart already tells its payload apart, too.
-            payload(key.slot).is_none_or(|(lookup, _)| !lookups.iter().any(|(known, _)| *known == lookup))
+            // A row or entry that is told apart already tells all it holds apart, too.
+            stands(key.slot).is_none_or(|holder| !holders.contains(&holder))
         });
-        let places = places.map(|key| (KeyOf::Place(key.fused()), key.size));
+        let places: Vec<(KeyOf, u64)> = places.map(|key| (KeyOf::Place(key.fused()), key.size)).collect();
         let mut shift = 0;
         let mut keys = Vec::with_capacity(self.keys.len());
-        for (of, size) in entries.chain(places) {
+        for (of, size) in holders.into_iter().chain(places) {
             keys.push(HashKey { of, shift });
             shift += 64 - size.saturating_sub(1).leading_zeros();
         }
@@ -264,7 +263,7 @@ impl AggregatePlan {
         &self,
         state: &mut AggregateState,
         hashed: &HashedGroups<'_>,
-        payload: &dyn Fn(SlotId, usize, &[u32]) -> Option<Vector>,
+        fetch: &dyn Fn(SlotId, KeyOf, Vec<u64>) -> Result<Option<Rc<Vector>>>,
     ) -> Result<u64> {
         let HashedGroups { keys, numbers, table, width, places } = *hashed;
         let met: Vec<usize> = (0..numbers.len()).filter(|place| numbers[*place] != u64::MAX).collect();
@@ -277,18 +276,15 @@ impl AggregatePlan {
         let mut vectors = Vec::with_capacity(self.keys.len());
         for (slot, place) in self.keys.iter().zip(&self.places) {
             let own = keys.iter().position(|key| matches!(key.of, KeyOf::Place(group) if group.slot == *slot));
-            let vector = match (own, place) {
-                (Some(at), Some(key)) => Some(key.values(part(at), met.len())),
-                _ => keys.iter().enumerate().find_map(|(at, key)| match key.of {
-                    // 0 is no entry.
-                    KeyOf::Entry(lookup) => {
-                        let entries: Vec<u32> = part(at).map(|entry| (entry as u32).wrapping_sub(1)).collect();
-                        payload(*slot, lookup, &entries)
-                    }
-                    KeyOf::Place(_) => None,
-                }),
-            };
-            vectors.push(Rc::new(vector.ok_or_else(|| Error::internal("a group has no key"))?));
+            if let (Some(at), Some(key)) = (own, place) {
+                vectors.push(Rc::new(key.values(part(at), met.len())));
+                continue;
+            }
+            let mut found = None;
+            for (at, key) in keys.iter().enumerate().filter(|(_, key)| !matches!(key.of, KeyOf::Place(_))) {
+                found = found.or(fetch(*slot, key.of, part(at).collect())?);
+            }
+            vectors.push(found.ok_or_else(|| Error::internal("a group has no key"))?);
         }
         let group_table = state.table.as_mut().expect("a hashed state has a table");
         let groups = group_table.groups_of(&vectors, met.len());

@@ -2,7 +2,8 @@
 //!
 //! [`conformance`] runs all checks on one device and panics at the first that fails; [`conformance_test!`] makes a test of
 //! it for all devices of a backend. A machine without the backend skips the test and prints why, unless the environment
-//! requires it: `TANDEM_REQUIRE_OPENCL=1` for `opencl` and `sim`, `TANDEM_REQUIRE_CUDA=1` for `cuda`.
+//! requires it: `TANDEM_REQUIRE_OPENCL=1` for `opencl` and `sim`, `TANDEM_REQUIRE_CUDA=1` for `cuda`,
+//! `TANDEM_REQUIRE_SHIM=1` for `shim`.
 //!
 //! [`conformance_test!`]: crate::conformance_test
 
@@ -11,7 +12,7 @@ mod kernels;
 
 use std::sync::Arc;
 
-use crate::{Backend, Device, Found, Program, Queue};
+use crate::{Backend, Device, Found, Program, Queue, testing};
 
 /// Makes a test that checks all devices of a backend: `conformance_test!(opencl, find(), Backend::OpenCl)`.
 #[macro_export]
@@ -32,29 +33,9 @@ const SOURCE: &str = concat!(include_str!("../../kernels/prelude.cl"), include_s
 /// # Panics
 /// If a device does not conform, or there is none and the environment requires one.
 pub fn check_all(found: &Found, backend: Backend) {
-    let devices: Vec<_> = found.devices.iter().filter(|device| device.info().backend == backend).collect();
-    if devices.is_empty() {
-        skip(found, backend);
+    if testing::has(found, backend) {
+        found.devices.iter().filter(|device| device.info().backend == backend).for_each(conformance);
     }
-    for device in devices {
-        conformance(device);
-    }
-}
-
-/// Says why a test has no device of a backend.
-///
-/// # Panics
-/// If the environment requires one.
-pub fn skip(found: &Found, backend: Backend) {
-    let variable = match backend {
-        Backend::OpenCl | Backend::Sim => "TANDEM_REQUIRE_OPENCL",
-        Backend::Cuda => "TANDEM_REQUIRE_CUDA",
-    };
-    let required = std::env::var(variable).is_ok_and(|value| value == "1");
-    let reasons: Vec<String> = found.unusable.iter().map(|(what, why)| format!("{what}: {why}")).collect();
-    let reasons = reasons.join("; ");
-    assert!(!required, "{variable}=1, but no {backend} device is usable: {reasons}");
-    eprintln!("skipped: no {backend} device is usable: {reasons}");
 }
 
 /// Checks one device.

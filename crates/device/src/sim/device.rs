@@ -9,7 +9,7 @@ use super::profile::Profile;
 use super::queue::SimulatedQueue;
 use crate::object::MemoryPart;
 use crate::reservation::{Capacity, Reservation};
-use crate::{Backend, Device, Info, Memory, Program, Queue};
+use crate::{Device, Info, Memory, Program, Queue};
 
 /// A device that computes on another one and lives by a profile and a virtual clock.
 #[derive(Debug)]
@@ -51,22 +51,18 @@ impl Simulated {
     pub fn new(inner: &Arc<dyn Device>, profile: &Profile, clock: &Clock, index: usize) -> Simulated {
         let real = inner.info();
         let info = Info {
-            backend: Backend::Sim,
             index,
-            kind: profile.kind,
-            name: format!("simulated {}", profile.name),
+            name: format!("simulated {}", profile.info.name),
             vendor: real.vendor.clone(),
             driver: format!("computes on {} {}", real.id(), real.name),
             version: real.version.clone(),
-            memory: profile.memory,
-            largest_allocation: profile.memory.min(real.largest_allocation),
-            units: profile.units,
-            group_items: profile.group_items.min(real.group_items),
-            local_memory: profile.local_memory.min(real.local_memory),
-            fp64: profile.fp64 && real.fp64,
-            int64_atomics: profile.int64_atomics && real.int64_atomics,
-            shared_memory: profile.shared_memory && real.shared_memory,
-            simulated: true,
+            largest_allocation: profile.info.largest_allocation.min(real.largest_allocation),
+            group_items: profile.info.group_items.min(real.group_items),
+            local_memory: profile.info.local_memory.min(real.local_memory),
+            fp64: profile.info.fp64 && real.fp64,
+            int64_atomics: profile.info.int64_atomics && real.int64_atomics,
+            shared_memory: profile.info.shared_memory && real.shared_memory,
+            ..profile.info.clone()
         };
         let engines = Engines::new(clock, profile.copy_engines);
         let capacity = Capacity::new(&info);

@@ -11,7 +11,7 @@
 //! fp64 = false
 //! ```
 //!
-//! The keys are the fields of [`Profile`]; `memory` and the two bandwidths must be there. Numbers may have a unit: `B`, `KB`,
+//! The keys are fields of [`Profile`] and its [`Info`](crate::Info); `memory` and the two bandwidths must be there. Numbers may have a unit: `B`, `KB`,
 //! `MB`, `GB`, `TB` are powers of 1000, `KiB` to `TiB` of 1024, `/s` may follow; `ns`, `us`, `ms`, `s` for times.
 
 use tandem_column::{Error, Result};
@@ -52,9 +52,9 @@ impl Profile {
                 return Err(Error::input(format!("device profile {file}, line {line}: add a line {key} = …")));
             }
         }
-        if profile.name.is_empty() {
+        if profile.info.name.is_empty() {
             let stem = std::path::Path::new(file).file_stem();
-            profile.name = stem.map_or_else(|| file.to_owned(), |stem| stem.to_string_lossy().into_owned());
+            profile.info.name = stem.map_or_else(|| file.to_owned(), |stem| stem.to_string_lossy().into_owned());
         }
         Ok(profile)
     }
@@ -62,16 +62,16 @@ impl Profile {
     /// Sets the field of a key, or says how to write its value.
     fn set(&mut self, key: &str, value: &str) -> std::result::Result<(), String> {
         match key {
-            "name" => self.name = unquote(value).to_owned(),
+            "name" => self.info.name = unquote(value).to_owned(),
             "kind" => {
-                self.kind = match unquote(value) {
+                self.info.kind = match unquote(value) {
                     "cpu" => Kind::Cpu,
                     "gpu" => Kind::Gpu,
                     "accelerator" => Kind::Accelerator,
                     _ => return Err("write cpu, gpu or accelerator".to_owned()),
                 }
             }
-            "memory" => self.memory = whole(bytes(value)?)?,
+            "memory" => self.set_memory(whole(bytes(value)?)?),
             "memory_bandwidth" => self.memory_bandwidth = bytes(value)?,
             "bus_bandwidth" => self.bus_bandwidth = bytes(value)?,
             "launch_latency" => self.launch_latency = nanoseconds(value)?,
@@ -81,12 +81,12 @@ impl Profile {
                     _ => return Err("write 1 or 2".to_owned()),
                 }
             }
-            "units" => self.units = count(value)?,
-            "group_items" => self.group_items = count(value)?,
-            "local_memory" => self.local_memory = whole(bytes(value)?)?,
-            "fp64" => self.fp64 = truth(value)?,
-            "int64_atomics" => self.int64_atomics = truth(value)?,
-            "shared_memory" => self.shared_memory = truth(value)?,
+            "units" => self.info.units = count(value)?,
+            "group_items" => self.info.group_items = count(value)?,
+            "local_memory" => self.info.local_memory = whole(bytes(value)?)?,
+            "fp64" => self.info.fp64 = truth(value)?,
+            "int64_atomics" => self.info.int64_atomics = truth(value)?,
+            "shared_memory" => self.info.shared_memory = truth(value)?,
             _ => return Err(format!("no such key, the keys are {KEYS}")),
         }
         Ok(())

@@ -2,45 +2,25 @@
 
 use tandem_column::{Error, Result};
 
-use crate::Kind;
+use crate::{Backend, Info, Kind};
 
-/// What a simulated device is like. `docs` of the keys of a profile file are the fields of the same names.
+/// What a simulated device is like. The keys of a profile file are these fields and those of [`Info`] that a profile sets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    /// The device's name.
-    pub name: String,
-    /// The kind of processor.
-    pub kind: Kind,
-    /// Device memory, in bytes.
-    pub memory: usize,
-    /// What kernels read from device memory, in bytes per second.
+    /// What it says of itself. Its place, vendor, driver and version come from the device that it computes on.
+    pub info: Info,
+    /// What kernels read from device memory, in bytes per second: the peak of the public specification.
     pub memory_bandwidth: f64,
-    /// What one copy reaches across the bus, in bytes per second.
+    /// What a copy reaches across the bus in one direction, in bytes per second: the peak of the PCIe generation.
     pub bus_bandwidth: f64,
     /// The time before any command does its work, in nanoseconds.
     pub launch_latency: u64,
     /// How many copies run at once: 1, or 2 for one in each direction.
     pub copy_engines: usize,
-    /// Compute units.
-    pub units: usize,
-    /// The most work-items in a group.
-    pub group_items: usize,
-    /// Local memory of a group, in bytes.
-    pub local_memory: usize,
-    /// Whether kernels may use double precision.
-    pub fp64: bool,
-    /// Whether kernels may use 64-bit atomics.
-    pub int64_atomics: bool,
-    /// Whether kernels may read host memory across the bus.
-    pub shared_memory: bool,
 }
 
 /// Time from a launch to the kernel's start: 5 µs, a rule of thumb for all generations; no datasheet has it.
 const LAUNCH_LATENCY: u64 = 5_000;
-
-/// The part of a PCIe link's rate that large copies from pinned memory reach, a rule of thumb: packet headers and flow
-/// control take the rest.
-const BUS_EFFICIENCY: f64 = 0.8;
 
 /// Bytes per second of 16 PCIe lanes in one direction, after line coding, by generation (PCI-SIG base specifications:
 /// 5 GT/s with 8b/10b, then 8, 16 and 32 GT/s with 128b/130b).
@@ -56,8 +36,9 @@ fn pcie(generation: u32) -> f64 {
 /// A row of the table: name, product, memory in GiB, memory bandwidth in GB/s, PCIe generation, copy engines, units.
 type Row = (&'static str, &'static str, f64, f64, u32, usize, usize);
 
-/// The built-in profiles. Memory, bandwidth and bus are those of NVIDIA's product pages and datasheets; for boards with
-/// two GPUs, of one. Copy engines: GeForce boards up to Fermi have one, the others at least two.
+/// The built-in profiles. Memory, bandwidth, bus and multiprocessors are public specification figures, peaks that no
+/// program reaches; for boards with two GPUs, of one. Copy engines: GeForce boards up to Fermi have one, the others at
+/// least two.
 #[rustfmt::skip]
 const TABLE: &[Row] = &[
     // GeForce GTX 580 specifications: 1536 MB GDDR5, 192.4 GB/s, PCIe 2.0; 16 multiprocessors (GF110).
@@ -88,15 +69,16 @@ impl Profile {
     pub fn named(name: &str) -> Option<Profile> {
         let (_, product, memory, bandwidth, generation, copy_engines, units) =
             *TABLE.iter().find(|row| row.0 == name)?;
-        Some(Profile {
-            name: product.to_owned(),
-            memory: (memory * f64::from(1 << 30)) as usize,
+        let mut profile = Profile {
             memory_bandwidth: bandwidth * 1e9,
-            bus_bandwidth: pcie(generation) * BUS_EFFICIENCY,
+            bus_bandwidth: pcie(generation),
             copy_engines,
-            units,
             ..Profile::plain()
-        })
+        };
+        profile.info.name = product.to_owned();
+        profile.info.units = units;
+        profile.set_memory((memory * f64::from(1 << 30)) as usize);
+        Some(profile)
     }
 
     /// Returns a built-in profile, or reads a file if the name looks like a path (has a slash, or ends in `.profile`).
@@ -119,14 +101,16 @@ impl Profile {
 
     /// Returns a profile without sizes and speeds; the rest is what the GPUs of the table have in common.
     pub(super) fn plain() -> Profile {
-        Profile {
-            name: String::new(),
+        let info = Info {
+            backend: Backend::Sim,
+            index: 0,
             kind: Kind::Gpu,
+            name: String::new(),
+            vendor: String::new(),
+            driver: String::new(),
+            version: String::new(),
             memory: 0,
-            memory_bandwidth: 0.0,
-            bus_bandwidth: 0.0,
-            launch_latency: LAUNCH_LATENCY,
-            copy_engines: 2,
+            largest_allocation: 0,
             units: 1,
             // CUDA C++ Programming Guide, compute capability 2.0 and later: 1024 threads, 48 KB shared memory a block,
             // double precision, 64-bit atomics in global and shared memory, mapped host memory.
@@ -135,6 +119,13 @@ impl Profile {
             fp64: true,
             int64_atomics: true,
             shared_memory: true,
-        }
+            simulated: true,
+        };
+        Profile { info, memory_bandwidth: 0.0, bus_bandwidth: 0.0, launch_latency: LAUNCH_LATENCY, copy_engines: 2 }
+    }
+
+    /// Sets the memory, all of which may be one allocation.
+    pub(super) fn set_memory(&mut self, bytes: usize) {
+        (self.info.memory, self.info.largest_allocation) = (bytes, bytes);
     }
 }

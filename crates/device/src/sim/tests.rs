@@ -5,18 +5,16 @@ use std::sync::Arc;
 use tandem_column::{Buffer, Class};
 
 use super::{Clock, Profile, Simulated};
-use crate::conformance::skip;
-use crate::{Argument, Backend, Device, Kind, Search, Shape};
+use crate::testing::has;
+use crate::{Argument, Backend, Device, Info, Kind, Search, Shape};
 
 const ROUND: &str = "memory = 1 MiB\nmemory_bandwidth = 10 GB/s\nbus_bandwidth = 1 GB/s\nlaunch_latency = 5 us\n";
 
 /// Makes a device of a profile in text, or says why not.
 fn device(text: &str) -> Option<(Simulated, Clock)> {
     let found = Search::default().run();
-    let Some(inner) = found.devices.iter().find(|device| device.info().backend == Backend::OpenCl) else {
-        skip(&found, Backend::Sim);
-        return None;
-    };
+    let devices = has(&found, Backend::OpenCl).then_some(&found.devices);
+    let inner = devices?.iter().find(|device| device.info().backend == Backend::OpenCl)?;
     let (profile, clock) = (Profile::parse("test.profile", text).expect("the profile is right"), Clock::new());
     Some((Simulated::new(inner, &profile, &clock, 0), clock))
 }
@@ -25,7 +23,7 @@ fn device(text: &str) -> Option<(Simulated, Clock)> {
 fn built_in_profiles_are_sane() {
     for name in Profile::names() {
         let profile = Profile::open(name).expect("built in");
-        assert!(profile.memory_bandwidth > profile.bus_bandwidth && profile.memory > 1 << 30, "{profile:?}");
+        assert!(profile.memory_bandwidth > profile.bus_bandwidth && profile.info.memory > 1 << 30, "{profile:?}");
     }
     assert_eq!(Profile::names().count(), 8);
     let error = Profile::open("t5").expect_err("there is no such device");
@@ -40,22 +38,26 @@ fn profile_files_are_read() {
                 local_memory = 16 KiB\nfp64 = false\nint64_atomics = false\nshared_memory = false\n";
     let profile = Profile::parse("mine.profile", text).expect("the profile is right");
     let expected = Profile {
-        name: "A # card".to_owned(),
-        kind: Kind::Cpu,
-        memory: 3 << 29,
+        info: Info {
+            kind: Kind::Cpu,
+            name: "A # card".to_owned(),
+            memory: 3 << 29,
+            largest_allocation: 3 << 29,
+            units: 7,
+            group_items: 64,
+            local_memory: 16384,
+            fp64: false,
+            int64_atomics: false,
+            shared_memory: false,
+            ..Profile::plain().info
+        },
         memory_bandwidth: 1e11,
         bus_bandwidth: 1.2e10,
         launch_latency: 2500,
         copy_engines: 1,
-        units: 7,
-        group_items: 64,
-        local_memory: 16384,
-        fp64: false,
-        int64_atomics: false,
-        shared_memory: false,
     };
     assert_eq!(profile, expected);
-    assert_eq!(Profile::parse("some/round.profile", ROUND).expect("right").name, "round");
+    assert_eq!(Profile::parse("some/round.profile", ROUND).expect("right").info.name, "round");
 }
 
 #[test]

@@ -209,13 +209,6 @@ impl Run<'_> {
         Ok(found.as_chunks::<3>().0.iter().fold(none, fold))
     }
 
-    /// Allocates memory whose bytes are all the same.
-    fn filled(&mut self, bytes: usize, byte: u8) -> Result<Memory> {
-        let memory = self.allocate(bytes)?;
-        self.queue.fill(&memory, 0, bytes, byte, &[])?;
-        Ok(memory)
-    }
-
     /// Reads one column back.
     fn collected(&mut self, rows: &Rows, column: usize) -> Result<Collected> {
         match rows.columns[column] {

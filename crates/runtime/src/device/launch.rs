@@ -4,14 +4,14 @@ use std::collections::{HashMap, hash_map::Entry};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tandem_codegen::{Binding, Kernel, Layout, Output};
+use tandem_codegen::{Binding, Kernel, Layout, Output, SECTOR};
 use tandem_column::{Buffer, Column, Data, Error, Part, Result};
 use tandem_cpu::{Job, Worker, code_bounds};
 use tandem_device::{Argument, Event, Kernel as DeviceKernel, Memory, Program, Queue, Shape};
 use tandem_pipeline::fused::{Fused, FusedSink, FusedStep, HashKey, Origin, Way};
 
 use super::{
-    Accelerator, DeviceMetrics,
+    Accelerator, DeviceMetrics, Traffic,
     data::{Held, at_least_one, place_bytes},
 };
 use crate::Cancel;
@@ -48,11 +48,15 @@ pub(super) struct Outputs {
     pub(super) numbers: Option<Memory>,
     pub(super) mask: u32,
     pub(super) full: Option<Memory>,
+    /// Rows of earlier parts.
+    first_row: u32,
     pub(super) counts: Option<Memory>,
     pub(super) counts_from: u32,
     pub(super) values: Vec<Option<Memory>>,
     pub(super) nulls: Vec<Option<Memory>>,
     pub(super) ordinals: Vec<Memory>,
+    /// Flags of the sectors read of each column, where that is counted.
+    touched: HashMap<usize, Memory>,
 }
 
 /// One job on its way over one device.
@@ -62,6 +66,8 @@ pub(super) struct Run<'r> {
     pub(super) cancel: &'r Cancel,
     fused: Fused,
     pub(super) parts: Vec<usize>,
+    /// These are all parts of the job: what is sorted or laid out here needs no merging.
+    pub(super) whole: bool,
     /// The kernels of each layout that parts have, and which of them are a part's.
     kernels: Vec<(Kernel, Vec<DeviceKernel>)>,
     kernel_of: HashMap<usize, usize>,
@@ -75,20 +81,26 @@ pub(super) struct Run<'r> {
     fresh: Vec<(String, Program)>,
 }
 
-pub(super) fn run(accelerator: &Accelerator, job: &Job, cancel: &Cancel) -> Result<(Worker, DeviceMetrics)> {
+pub(super) fn run(
+    accelerator: &Accelerator,
+    job: &Job,
+    parts: Vec<usize>,
+    cancel: &Cancel,
+) -> Result<(Worker, DeviceMetrics)> {
     let mut run = Run {
         accelerator,
         job,
         cancel,
         fused: job.fused()?,
-        parts: job.parts(),
+        whole: parts == job.parts(),
+        parts,
         kernels: Vec::new(),
         kernel_of: HashMap::new(),
         shared: Shared::default(),
         outputs: Outputs::default(),
         queue: accelerator.device.queue()?,
         events: Vec::new(),
-        metrics: DeviceMetrics { name: accelerator.name(), ..DeviceMetrics::default() },
+        metrics: DeviceMetrics { names: vec![accelerator.label()], ..DeviceMetrics::default() },
         operators: HashMap::new(),
         fresh: Vec::new(),
     };
@@ -98,7 +110,7 @@ pub(super) fn run(accelerator: &Accelerator, job: &Job, cancel: &Cancel) -> Resu
         run.prepare()?;
         match run.kernels[0].0.output.clone() {
             output @ Output::Groups { .. } => run.groups(&output, &mut worker)?,
-            Output::Rows { .. } => match job.wants_places() {
+            Output::Rows { .. } => match job.wants_places().filter(|_| run.whole) {
                 Some(existence) => run.build(&mut worker, existence)?,
                 None => run.rows(&mut worker)?,
             },
@@ -223,21 +235,66 @@ impl Run<'_> {
 
     /// Launches a kernel over one part, unless statistics show that it has no row to keep.
     pub(super) fn launch(&mut self, part: usize, which: usize, shape: Shape) -> Result<()> {
-        let (kernel, entries) = &self.kernels[self.kernel_of[&part]];
-        let part: &Part = &self.job.table().parts[part];
+        let (kernel, entries) = self.kernel(part).clone();
+        let job = self.job;
+        let parts = &job.table().parts;
+        // Only kernels of smaller tables read it.
+        self.outputs.first_row = parts[..part].iter().map(|part| part.rows).sum::<usize>() as u32;
+        let part: &Part = &parts[part];
         let mut held: HashMap<usize, Held> = HashMap::new();
         for binding in &kernel.bindings {
-            if let Binding::Column(column) = binding {
-                let (device, queue) = (self.accelerator.device.as_ref(), self.queue.as_mut());
-                let memory = self.accelerator.columns.hold(&part.columns[*column], device, queue, &mut self.metrics)?;
-                held.insert(*column, memory);
+            match binding {
+                Binding::Column(column) => {
+                    let (device, queue) = (self.accelerator.device.as_ref(), self.queue.as_mut());
+                    let (column_of, passive) = (&part.columns[*column], !job.is_reference());
+                    let memory = self.accelerator.columns.hold(column_of, passive, device, queue, &mut self.metrics)?;
+                    held.insert(*column, memory);
+                }
+                Binding::Touched(column) => {
+                    let sectors = values_bytes(&part.columns[*column]).div_ceil(SECTOR).max(1);
+                    let flags = self.filled(sectors, 0)?;
+                    self.outputs.touched.insert(*column, flags);
+                }
+                _ => {}
             }
         }
-        if let Some(arguments) = arguments(kernel, &self.fused, part, &held, &self.shared, &self.outputs)? {
+        if let Some(arguments) = arguments(&kernel, &self.fused, part, &held, &self.shared, &self.outputs)? {
             self.metrics.launches += 1;
             self.events.push(self.queue.launch(&entries[which], &arguments, shape, &[])?);
+            self.trace(part, &held)?;
+        }
+        self.outputs.touched.clear();
+        Ok(())
+    }
+
+    /// Counts what a launch touched of each column.
+    fn trace(&mut self, part: &Part, held: &HashMap<usize, Held>) -> Result<()> {
+        let mut touched: Vec<(usize, Memory)> = self.outputs.touched.drain().collect();
+        touched.sort_by_key(|(column, _)| *column);
+        for (column, flags) in touched {
+            let mut sectors = vec![0; flags.len()];
+            self.queue.read(&flags, 0, &mut sectors, &[])?;
+            let bytes = values_bytes(&part.columns[column]);
+            let read = sectors.iter().filter(|flag| **flag != 0).count() * SECTOR;
+            let name = &self.fused.slots[column].name;
+            let passive = held.get(&column).is_some_and(|held| held.values.is_shared());
+            let known = self.metrics.traffic.iter().position(|traffic| traffic.column == *name);
+            let at = known.unwrap_or_else(|| {
+                self.metrics.traffic.push(Traffic { column: name.clone(), bytes: 0, touched: 0, passive });
+                self.metrics.traffic.len() - 1
+            });
+            let traffic = &mut self.metrics.traffic[at];
+            traffic.bytes += bytes as u64;
+            traffic.touched += read.min(bytes) as u64;
         }
         Ok(())
+    }
+
+    /// Allocates memory whose bytes are all the same.
+    pub(super) fn filled(&mut self, bytes: usize, byte: u8) -> Result<Memory> {
+        let memory = self.allocate(bytes)?;
+        self.queue.fill(&memory, 0, bytes, byte, &[])?;
+        Ok(memory)
     }
 
     /// Puts what all parts share on the device.
@@ -315,11 +372,11 @@ impl Run<'_> {
 
     fn place(&mut self, column: &Arc<Column>) -> Result<Held> {
         let (device, queue) = (self.accelerator.device.as_ref(), self.queue.as_mut());
-        self.accelerator.columns.hold(column, device, queue, &mut self.metrics)
+        self.accelerator.columns.hold(column, false, device, queue, &mut self.metrics)
     }
 
     pub(super) fn place_bytes(&mut self, bytes: Buffer<u8>) -> Result<Memory> {
-        place_bytes(bytes, self.accelerator.device.as_ref(), self.queue.as_mut(), &mut self.metrics)
+        place_bytes(bytes, false, self.accelerator.device.as_ref(), self.queue.as_mut(), &mut self.metrics)
     }
 }
 
@@ -340,11 +397,13 @@ fn arguments<'a>(
     for binding in &kernel.bindings {
         arguments.push(match binding {
             Binding::Rows => Argument::U32(part.rows as u32),
+            Binding::FirstRow => Argument::U32(outputs.first_row),
             Binding::Column(column) => Argument::Memory(&held.get(column).ok_or_else(missing)?.values),
             Binding::Validity(column) => {
                 let held = held.get(column).ok_or_else(missing)?;
                 Argument::Memory(held.validity.as_ref().ok_or_else(missing)?)
             }
+            Binding::Touched(column) => written(outputs.touched.get(column)),
             Binding::Base(column) => Argument::I64(of(*column)),
             Binding::Low(step) | Binding::Span(step) => {
                 let FusedStep::Between { column, low, high } = fused.steps[*step] else { return Err(missing()) };
@@ -402,6 +461,17 @@ fn arguments<'a>(
 fn kernel_time(events: &[Event]) -> Duration {
     let times = events.iter().filter_map(Event::times);
     Duration::from_nanos(times.map(|times| times.ended.saturating_sub(times.started)).sum())
+}
+
+/// Returns the bytes of a column's values.
+fn values_bytes(column: &Column) -> usize {
+    match &column.data {
+        Data::Int { codes, .. } | Data::Dictionary { codes, .. } => codes.bytes().len(),
+        Data::Float32(values) => values.byte_len(),
+        Data::Float64(values) => values.byte_len(),
+        Data::Wide(values) => values.byte_len(),
+        Data::Bytes { bytes, .. } => bytes.len(),
+    }
 }
 
 /// Returns what code 0 of a column stands for.

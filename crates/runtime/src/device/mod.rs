@@ -11,6 +11,7 @@ mod groups;
 mod launch;
 mod operators;
 mod rows;
+mod share;
 
 use std::{
     collections::HashMap,
@@ -31,6 +32,7 @@ use tandem_pipeline::fused::Fused;
 use crate::Cancel;
 use cache::Cache;
 use data::Resident;
+pub(crate) use share::share;
 
 /// Programs kept in memory; the next one drops them, and those still in use come back from disk.
 const PROGRAMS: usize = 512;
@@ -47,11 +49,11 @@ pub struct Accelerator {
     lost: AtomicBool,
 }
 
-/// What a device did for one pipeline.
+/// What one device, or several together, did for one pipeline.
 #[derive(Clone, Debug, Default)]
 pub struct DeviceMetrics {
-    /// The device, for people.
-    pub name: String,
+    /// The devices, for people.
+    pub names: Vec<String>,
     /// Launches of the kernel.
     pub launches: u64,
     /// Bytes copied to the device for this pipeline.
@@ -64,8 +66,23 @@ pub struct DeviceMetrics {
     pub compile: Duration,
     /// Time in kernels, by the device's clock.
     pub kernels: Duration,
+    /// What was read of each source column, where that is counted.
+    pub traffic: Vec<Traffic>,
     /// The text of each kernel, without its prelude, and how it was launched.
     pub texts: Vec<String>,
+}
+
+/// What kernels read of one source column.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    /// The column.
+    pub column: String,
+    /// Its bytes, in the parts that were computed.
+    pub bytes: u64,
+    /// The bytes of its sectors that were touched.
+    pub touched: u64,
+    /// It was read where it is, rather than copied first.
+    pub passive: bool,
 }
 
 /// The devices of this machine.
@@ -87,11 +104,35 @@ pub fn devices() -> &'static Devices {
     })
 }
 
+impl Devices {
+    /// Returns the devices that share a query's rows: the first, and those like it, since each gets as many rows.
+    ///
+    /// # Errors
+    /// Unsupported, with the reasons, if there is none.
+    pub fn chosen(&self) -> Result<Vec<Arc<Accelerator>>> {
+        let Some(first) = self.accelerators.first() else {
+            let why: Vec<String> = self.unusable.iter().map(|(what, why)| format!("{what}: {why}")).collect();
+            return Err(Error::unsupported(format!("no device is usable; use --mode cpu ({})", why.join("; "))));
+        };
+        let alike = |accelerator: &&Arc<Accelerator>| {
+            let (one, other) = (first.device.info(), accelerator.device.info());
+            (one.backend, one.kind, &one.name) == (other.backend, other.kind, &other.name)
+        };
+        Ok(self.accelerators.iter().filter(alike).cloned().collect())
+    }
+}
+
 impl Accelerator {
     /// Wraps a device.
     pub fn new(device: Arc<dyn Device>) -> Accelerator {
         let info = device.info();
-        let traits = Traits { chunked: info.kind == Kind::Cpu, fp64: info.fp64, int64_atomics: info.int64_atomics };
+        let traits = Traits {
+            chunked: info.kind == Kind::Cpu,
+            fp64: info.fp64,
+            int64_atomics: info.int64_atomics,
+            // What goes over the bus of a simulated device is counted, since no clock can measure it.
+            traced: info.simulated,
+        };
         let (columns, programs, cache) = (Resident::default(), Mutex::default(), Cache::from_environment());
         Accelerator { device, traits, columns, programs, cache, lost: AtomicBool::new(false) }
     }
@@ -110,18 +151,34 @@ impl Accelerator {
     /// Describes the device, for people: a processor behind a driver is never called a GPU.
     pub fn name(&self) -> String {
         let info = self.device.info();
-        let what = match info.kind {
-            Kind::Cpu => "a CPU device",
-            Kind::Gpu => "a GPU",
-            Kind::Accelerator => "an accelerator",
-        };
-        let simulated = if info.simulated { ", simulated" } else { "" };
-        format!("{} ({}, {what}{simulated})", info.id(), info.name)
+        format!("{} ({}, {})", info.id(), info.name, self.kind())
+    }
+
+    /// Describes the device in few words, as `opencl:0 (a CPU device)`.
+    pub fn label(&self) -> String {
+        format!("{} ({})", self.device.info().id(), self.kind())
+    }
+
+    fn kind(&self) -> &'static str {
+        let info = self.device.info();
+        match (info.kind, info.simulated) {
+            (Kind::Cpu, false) => "a CPU device",
+            (Kind::Gpu, false) => "a GPU",
+            (Kind::Accelerator, false) => "an accelerator",
+            (Kind::Cpu, true) => "a simulated CPU device",
+            (Kind::Gpu, true) => "a simulated GPU",
+            (Kind::Accelerator, true) => "a simulated accelerator",
+        }
+    }
+
+    /// Tells whether it failed once, after which it gets no more work.
+    fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
     }
 
     fn target(&self) -> Target {
         match self.device.info().backend {
-            Backend::Cuda => Target::Cuda,
+            Backend::Cuda | Backend::Shim => Target::Cuda,
             Backend::OpenCl | Backend::Sim => Target::OpenCl,
         }
     }
@@ -137,16 +194,16 @@ impl Accelerator {
         tandem_codegen::generate(Input { fused, columns, payloads: &payloads, traits, target })
     }
 
-    /// Computes a whole job; its groups are in the worker.
+    /// Computes some parts of a job; their groups or rows are in the worker.
     ///
     /// # Errors
     /// Unsupported for what no kernel computes, and for jobs in which a row has no value; Exhausted if cancelled or out of
     /// memory; Device if it failed, after which it gets no more work. The processor can compute the job in every case.
-    pub fn run(&self, job: &Job, cancel: &Cancel) -> Result<(Worker, DeviceMetrics)> {
-        if self.lost.load(Ordering::Relaxed) {
+    pub fn run(&self, job: &Job, parts: Vec<usize>, cancel: &Cancel) -> Result<(Worker, DeviceMetrics)> {
+        if self.is_lost() {
             return Err(Error::unsupported(format!("the device failed before and gets no more work: {}", self.name())));
         }
-        let ran = launch::run(self, job, cancel);
+        let ran = launch::run(self, job, parts, cancel);
         if let Err(error) = &ran
             && error.class == Class::Device
         {

@@ -22,7 +22,7 @@ impl Run<'_> {
     /// Computes the rows of all parts and adds them to the worker's.
     pub(super) fn rows(&mut self, worker: &mut Worker) -> Result<()> {
         self.describe(self.shape(), "rows counted, places summed up, rows written");
-        let wanted = self.job.in_order();
+        let wanted = self.job.in_order().filter(|_| self.whole);
         if let Some(wanted) = wanted {
             let parts = self.parts.clone();
             let mut rows = self.compute(&parts)?;
