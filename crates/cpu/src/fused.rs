@@ -116,9 +116,10 @@ impl Job {
         }
     }
 
-    /// Tells whether the rows are looked up by others: their columns are worth a copy on the device.
+    /// Tells whether the rows are those of a table that others look up: its columns are worth a copy on the device.
     pub fn is_reference(&self) -> bool {
-        matches!(self.sink, SinkPlan::Build { .. })
+        let joins = !self.lookup_steps().is_empty();
+        matches!(self.sink, SinkPlan::Build { .. }) && !joins
     }
 
     /// Describes an order whose keys are the first values of each row.

@@ -45,9 +45,12 @@ const CAPABILITIES: [(i32, i32); 3] = [(7, 0), (8, 0), (9, 0)];
 
 /// Runs an ignored test of this file in another environment; returns whether it passed and what it printed.
 fn child(test: &str, environment: &[(&str, String)]) -> (bool, String) {
+    // A process that is ended leaves its files behind.
+    let temporary = tempfile::tempdir().expect("a directory");
     let output = Command::new(env::current_exe().expect("a test has a program"))
         .args([test, "--exact", "--ignored", "--nocapture", "--test-threads=1"])
         .envs(environment.iter().map(|(name, value)| (name, value)))
+        .env("TMPDIR", temporary.path())
         .output()
         .expect("the child starts");
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);

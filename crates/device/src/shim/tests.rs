@@ -86,10 +86,13 @@ fn sanitized(test: &str, kernel: &str) -> Option<(bool, String)> {
             return None;
         }
     };
+    // A process that is ended leaves its files behind.
+    let temporary = tempfile::tempdir().expect("a directory");
     let output = Command::new(std::env::current_exe().expect("a test has a program"))
         .args([&format!("shim::tests::{test}"), "--exact", "--ignored", "--nocapture", "--test-threads=1"])
         .envs(environment)
         .env("TANDEM_TEST_KERNEL", kernel)
+        .env("TMPDIR", temporary.path())
         .output()
         .expect("the child starts");
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);

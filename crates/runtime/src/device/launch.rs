@@ -300,15 +300,19 @@ impl Run<'_> {
     /// Puts what all parts share on the device.
     fn prepare(&mut self) -> Result<()> {
         let bindings = self.kernels[0].0.bindings.clone();
-        let mut sets = Vec::new();
-        for step in self.fused.steps.clone() {
-            if let FusedStep::Member { column, set } = step {
-                let range = self.job.table().statistics[column].range;
-                let (low, high) =
-                    range.ok_or_else(|| Error::unsupported("the range of a joined column is not known"))?;
-                let words: Buffer<u32> = self.job.set_bits(set, low, high).into();
-                sets.push((self.place_bytes(words.bytes())?, low));
-            }
+        let member = |step: &FusedStep| match step {
+            FusedStep::Member { column, set } => Some((*set, *column)),
+            _ => None,
+        };
+        let mut members: Vec<(usize, usize)> = self.fused.steps.iter().filter_map(member).collect();
+        // Steps are in another order than the planner's.
+        members.sort_unstable();
+        let mut sets = Vec::with_capacity(members.len());
+        for (set, column) in members {
+            let range = self.job.table().statistics[column].range;
+            let (low, high) = range.ok_or_else(|| Error::unsupported("the range of a joined column is not known"))?;
+            let words: Buffer<u32> = self.job.set_bits(set, low, high).into();
+            sets.push((self.place_bytes(words.bytes())?, low));
         }
         let mut lookups = Vec::with_capacity(self.fused.lookups.len());
         for lookup in 0..self.fused.lookups.len() {

@@ -9,10 +9,11 @@ use tandem_pipeline::{
 };
 use tandem_runtime::{Accelerator, Class, Inputs, Options, Runtime};
 
-/// Rows of which most have no value: their squares are beyond int32.
-const FAILING: &str = "pipeline 0
+/// Squares, which are errors beyond int32.
+const SQUARES: &str = "pipeline 0
   scan table0 [id@0: int32]
-  let $1 large: int32 = $0 * 100000:int32, $2 square: int32 = $1 * $1
+  let $1 large: int32 = $0 * factor:int32
+  let $2 square: int32 = $1 * $1
   aggregate by () (sum($2): int64)
 ";
 
@@ -88,13 +89,20 @@ pub fn agree(name: &str, devices: &[Arc<Accelerator>], seeds: Range<u64>, most_r
 
 /// Runs a query in which many rows have no value: the device notices, and the error is the processor's.
 pub fn fail_alike(name: &str, accelerator: &Arc<Accelerator>) {
-    let query = parse(FAILING).expect("the query is right");
     let table = Arc::new(random::table(&mut random::generator(1), 1000));
     let inputs = Inputs { tables: [("table0".to_owned(), table)].into_iter().collect(), ..Inputs::default() };
-    let options = Options { devices: vec![accelerator.clone()], ..Options::default() };
-    let errors = [options, Options::default()].map(|options| {
-        let error = Runtime::new(1).execute(&query, &inputs, &options).expect_err("some rows have no value");
-        (error.class, error.message)
+    let on_device = Options { devices: vec![accelerator.clone()], ..Options::default() };
+    let run = |factor: &str, options: &Options| {
+        let query = parse(&SQUARES.replace("factor", factor)).expect("the query is right");
+        Runtime::new(1).execute(&query, &inputs, options)
+    };
+    // With another literal the same kernel has a value for every row.
+    let execution = run("1", &on_device).expect("small squares fit");
+    assert!(execution.metrics.used_device(), "{name}: {:?}", execution.metrics.pipelines[0].reason);
+    let errors = [on_device, Options::default()].map(|options| {
+        let error = run("100000", &options).expect_err("some rows have no value");
+        assert_eq!(error.class, Class::Input, "{name}: {error}");
+        error.message
     });
     assert_eq!(errors[0], errors[1], "on {name} and on the processor");
 }
