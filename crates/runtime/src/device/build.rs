@@ -184,7 +184,7 @@ impl Run<'_> {
         self.operate("clear_bits", &arguments, self.shape())?;
         let mut words = self.read_numbers(&bits, words)?;
         words.truncate(places.div_ceil(64));
-        if let (Some(last), true) = (words.last_mut(), places % 64 != 0) {
+        if let (Some(last), true) = (words.last_mut(), !places.is_multiple_of(64)) {
             *last &= (1 << (places % 64)) - 1;
         }
         let words: AlignedVec<u64> = words.iter().map(|word| *word as u64).collect();

@@ -51,7 +51,9 @@ impl Device for Mutant {
                 source.replacen("KERNEL void", plain, 1)
             }
         };
-        assert_ne!(mutated, source, "the mistake fits what is generated");
+        // Operators are not generated.
+        let generated = !source.contains("KERNEL void gather_64(");
+        assert!(mutated != source || !generated, "the mistake fits what is generated");
         self.inner.compile(&mutated, options)
     }
 
