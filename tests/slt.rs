@@ -81,13 +81,14 @@ fn sim() {
     on_devices(1, &[("TANDEM_DEVICES", "sim"), ("TANDEM_SIM", "titan-rtx")]);
 }
 
-/// Runs all files in a process of its own, since devices are looked for once; so many must have done work. The directory
-/// of compiled programs is the same for all.
+/// Runs all files in a process of its own, since devices are looked for once; so many must have done work. Compiled programs
+/// are kept apart from the user's, for all configurations and later runs: there are more than a user's directory holds.
 fn on_devices(devices: usize, environment: &[(&str, &str)]) {
     if !tandem_tests::has_device() {
         return;
     }
-    let text = testing::child("child_runs_on_devices", environment);
+    let kept = ("TANDEM_KERNEL_CACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/kernels"));
+    let text = testing::child("child_runs_on_devices", &[environment, &[kept]].concat());
     let used = text.lines().find_map(|line| line.strip_prefix("devices that ran pipelines: ")).unwrap_or_default();
     println!("{used}");
     assert_eq!(used.split(", ").filter(|label| !label.is_empty()).count(), devices, "{text}");
