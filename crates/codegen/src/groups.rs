@@ -1,15 +1,19 @@
 //! Rows into groups: what a group holds, which one a row belongs to, and what is added to it.
 
-use tandem_column::{Error, Repr, Result};
+use tandem_column::{Error, Repr, Result, Type};
 use tandem_pipeline::{
-    AggregateFunction,
-    fused::{Accumulator, Fused, FusedAggregate, GroupKey, ROWS_COUNT},
+    AggregateFunction, Overflow,
+    fused::{Accumulator, Fused, FusedAggregate, GroupKey, HashKey, KeyOf, ROWS_COUNT},
 };
 
-use crate::{Binding, expression::c_type, kernel::Generator};
+use crate::{
+    Binding,
+    expression::{Term, Width},
+    kernel::Generator,
+};
 
 /// Lays out what a group holds; returns it with the width of a group.
-fn plan(fused: &Fused, aggregates: &[FusedAggregate]) -> Result<(Vec<Accumulator>, usize)> {
+fn plan(fused: &Fused, aggregates: &[FusedAggregate], shared: bool) -> Result<(Vec<Accumulator>, usize)> {
     use AggregateFunction as F;
     let mut width = ROWS_COUNT + 1;
     let mut place = || {
@@ -22,18 +26,46 @@ fn plan(fused: &Fused, aggregates: &[FusedAggregate]) -> Result<(Vec<Accumulator
         if aggregate.distinct && !matches!(aggregate.function, F::Min | F::Max) {
             return Err(Error::unsupported("aggregates of distinct values are not on the device yet"));
         }
+        let moments = aggregate.function.is_spread();
         let everyone = aggregate.filter.is_none() && argument.is_none_or(|slot| !slot.nullable);
-        let count = if everyone { ROWS_COUNT } else { place() };
+        let count = if everyone && !moments { ROWS_COUNT } else { place() };
+        // What takes more than one atomic operation needs a table of its own for each work-item.
+        let alone = |what: &str| match shared {
+            false => Ok(()),
+            true => {
+                Err(Error::unsupported(format!("{what} in a table that work-items share is not on the device yet")))
+            }
+        };
+        let known = aggregate.argument.is_some_and(|slot| fused.ranges.get(slot).is_some_and(Option::is_some));
         let repr = argument.map_or(Repr::Int, |slot| slot.kind.repr());
         let averages_integers = aggregate.function == F::Average && argument.is_some_and(|slot| slot.kind.is_integer());
         all.push(match (aggregate.function, repr) {
             (F::CountRows | F::Count, _) => Accumulator::Count(count),
             (F::Sum | F::Average, Repr::Float) => Accumulator::FloatSum { sum: place(), count },
-            (F::Average, Repr::Int) if averages_integers => Accumulator::FloatSum { sum: place(), count },
-            (F::Sum | F::Average, Repr::Int) if *narrow => Accumulator::Sum { sum: place(), count },
+            (F::Average, Repr::Int | Repr::Wide) if averages_integers => Accumulator::FloatSum { sum: place(), count },
+            (F::Sum | F::Average, Repr::Int | Repr::Wide) if *narrow => Accumulator::Sum { sum: place(), count },
             (F::Sum | F::Average, Repr::Int) => Accumulator::WideSum { low: place(), high: place(), count },
+            // A known range is one of 64 bits.
+            (F::Sum | F::Average, Repr::Wide) if known => Accumulator::WideSum { low: place(), high: place(), count },
+            (F::Sum | F::Average, Repr::Wide) => {
+                let first = place();
+                (0..3).for_each(|_| _ = place());
+                Accumulator::LimbSum { first, count }
+            }
+            (F::Min | F::Max, Repr::Wide) => {
+                alone("the smallest or largest 128-bit value")?;
+                Accumulator::WideBest { low: place(), high: place(), count, smallest: aggregate.function == F::Min }
+            }
+            (_, Repr::Float | Repr::Int | Repr::Wide) if moments => {
+                alone("a variance")?;
+                Accumulator::Moments { mean: place(), squares: place(), count }
+            }
             (F::Min | F::BoolAnd, Repr::Int | Repr::Boolean | Repr::Float) => {
                 Accumulator::Best { best: place(), count, smallest: true }
+            }
+            // Codes of a sorted dictionary are in the order of its words.
+            (F::Min | F::Max, Repr::Bytes) => {
+                Accumulator::Best { best: place(), count, smallest: aggregate.function == F::Min }
             }
             (F::Max | F::BoolOr, Repr::Int | Repr::Boolean | Repr::Float) => {
                 Accumulator::Best { best: place(), count, smallest: false }
@@ -46,27 +78,45 @@ fn plan(fused: &Fused, aggregates: &[FusedAggregate]) -> Result<(Vec<Accumulator
     Ok((all, width))
 }
 
+/// Where a row's group is found.
+#[derive(Clone, Copy)]
+pub(crate) enum Groups<'k> {
+    /// In an array of so many.
+    Array(&'k [GroupKey], usize),
+    /// In a hash table.
+    Hashed(&'k [HashKey]),
+}
+
 impl Generator<'_> {
     /// Writes the kernel that counts groups.
     pub(crate) fn groups(
         &mut self,
         rows: &str,
-        keys: &[GroupKey],
-        groups: usize,
+        groups: Groups<'_>,
         aggregates: &[FusedAggregate],
     ) -> Result<Vec<Accumulator>> {
+        let traits = self.input.traits;
+        let shared = !traits.chunked || matches!(groups, Groups::Hashed(_));
+        if shared && !traits.int64_atomics {
+            return Err(Error::unsupported("the device has no atomic operations on 64 bits"));
+        }
         let remark = "one table, or one for each work-item";
         let out = self.text.argument(Binding::Groups, "GLOBAL i64 *", "groups", remark);
-        let (accumulators, width) = plan(self.input.fused, aggregates)?;
+        let (accumulators, width) = plan(self.input.fused, aggregates, shared)?;
         // One group is kept in registers and written at the end.
-        let registers = keys.is_empty();
-        self.text.line(format!("GLOBAL i64 *const table = TABLE({out}, {}UL);", groups * width));
+        let registers = matches!(groups, Groups::Array([], _));
+        match groups {
+            Groups::Array(_, groups) => {
+                self.text.line(format!("GLOBAL i64 *const table = TABLE({out}, {}UL);", groups * width));
+            }
+            Groups::Hashed(_) => self.text.line(format!("GLOBAL i64 *const table = {out};")),
+        }
         if registers {
             self.declare_registers(&accumulators);
         }
         self.text.open(&format!("FOR_ROWS(row, {rows}) {{"));
         self.steps()?;
-        self.add(keys, aggregates, &accumulators, width)?;
+        self.add(groups, aggregates, &accumulators, width)?;
         self.close_row();
         if registers {
             self.write_registers(&accumulators);
@@ -77,12 +127,16 @@ impl Generator<'_> {
     /// Adds the row to its group.
     fn add(
         &mut self,
-        keys: &[GroupKey],
+        groups: Groups<'_>,
         aggregates: &[FusedAggregate],
         accumulators: &[Accumulator],
         width: usize,
     ) -> Result<()> {
-        let group = self.group(keys, width)?;
+        let group = match groups {
+            Groups::Array(keys, _) => self.group(keys, width)?,
+            Groups::Hashed(keys) => Some(self.hashed_group(keys, width)?),
+        };
+        self.hashed = matches!(groups, Groups::Hashed(_));
         let place = |at: usize| match &group {
             Some(group) => format!("{group} + {at}"),
             None => format!("&a{at}"),
@@ -109,12 +163,7 @@ impl Generator<'_> {
                 conditions.push(filter.value);
                 conditions.extend(filter.null.map(|null| format!("!{null}")));
             }
-            let value = argument.as_ref().map_or("0", |term| term.value.as_str()).to_string();
-            if let Some(term) = &argument
-                && !matches!(accumulator, Accumulator::Count(_))
-            {
-                c_type(&term.kind)?;
-            }
+            let value = self.contribution(argument.as_ref(), accumulator)?;
             if !conditions.is_empty() {
                 self.text.open(&format!("if ({}) {{", conditions.join(" & ")));
             }
@@ -129,14 +178,33 @@ impl Generator<'_> {
                     self.add_to(registers, "ADD", &place(high), &format!("({value} >> 32)"));
                     count
                 }
-                Accumulator::FloatSum { sum, count } => {
-                    self.needs_fp64 = true;
-                    self.add_to(registers, "ADD_F64", &place(sum), &format!("(f64){value}"));
+                Accumulator::LimbSum { first, count } => {
+                    let limbs = [".low & 0xffffffffL", ".low >> 32", ".high & 0xffffffffL", ".high >> 32"];
+                    for (at, limb) in limbs.iter().enumerate() {
+                        self.add_to(registers, "ADD", &place(first + at), &format!("(i64)({value}{limb})"));
+                    }
                     count
                 }
+                Accumulator::FloatSum { sum, count } => {
+                    self.needs_fp64 = true;
+                    self.add_to(registers, "ADD_F64", &place(sum), &value);
+                    count
+                }
+                // Two numbers that change together are kept in memory.
+                Accumulator::WideBest { low, high, count, smallest } => {
+                    let table = if registers { "table" } else { "group" };
+                    let sign = if smallest { "<" } else { ">" };
+                    self.text.line(format!("KEEP_WIDE({table} + {low}, {table} + {high}, {value}, {sign});"));
+                    count
+                }
+                Accumulator::Moments { mean, squares, count } => {
+                    self.needs_fp64 = true;
+                    let table = if registers { "table" } else { "group" };
+                    let places = format!("{table} + {count}, {table} + {mean}, {table} + {squares}");
+                    self.text.line(format!("add_moments({places}, {value});"));
+                    ROWS_COUNT
+                }
                 Accumulator::Best { best, count, smallest } => {
-                    let floats = argument.as_ref().is_some_and(|term| term.kind.repr() == Repr::Float);
-                    let value = if floats { self.text.define("i64", &format!("FLOAT_ORDER({value})")) } else { value };
                     self.add_to(registers, if smallest { "LEAST" } else { "MOST" }, &place(best), &value);
                     count
                 }
@@ -157,6 +225,8 @@ impl Generator<'_> {
     fn add_to(&mut self, registers: bool, operation: &str, place: &str, value: &str) {
         let name = place.trim_start_matches('&');
         self.text.line(match (registers, operation) {
+            // Others may add to the same group of a hash table at the same time, however rows are dealt out.
+            (false, _) if self.hashed => format!("ATOMIC_{operation}({place}, {value});"),
             (false, _) => format!("{operation}({place}, {value});"),
             (true, "LEAST") => format!("if ({value} < {name}) {name} = {value};"),
             (true, "MOST") => format!("if ({value} > {name}) {name} = {value};"),
@@ -164,17 +234,44 @@ impl Generator<'_> {
         });
     }
 
-    /// Returns a pointer to the row's group; `None` where it is in registers.
+    /// Returns what a row adds to an accumulator, in the C type that it is added in.
+    fn contribution(&mut self, argument: Option<&Term>, accumulator: &Accumulator) -> Result<String> {
+        let Some(term) = argument.filter(|_| !matches!(accumulator, Accumulator::Count(_))) else {
+            return Ok("0".into());
+        };
+        let floats = term.kind.repr() == Repr::Float;
+        Ok(match accumulator {
+            Accumulator::FloatSum { .. } | Accumulator::Moments { .. } if floats => term.value.clone(),
+            Accumulator::FloatSum { .. } | Accumulator::Moments { .. } => {
+                self.number(term, &Type::Float64, Overflow::Error)?.value
+            }
+            Accumulator::Best { .. } if floats => self.text.define("i64", &format!("FLOAT_ORDER({})", term.value)),
+            Accumulator::LimbSum { .. } | Accumulator::WideBest { .. } => {
+                let wide = term.integer()?.wide();
+                self.text.define("wide", &wide)
+            }
+            Accumulator::Best { .. } if term.words.is_some() => term.value.clone(),
+            Accumulator::WideSum { .. } => term.integer()?.long(),
+            _ => term.integer()?.to(Width::Long),
+        })
+    }
+
+    /// Returns the place of a key's value.
+    fn key_place(&mut self, key: &GroupKey, kind: &str) -> Result<String> {
+        let term = self.slot(key.slot)?;
+        let min = self.text.argument(Binding::Constant(key.min), "const i64", "", "");
+        let place = format!("({kind})({} - {min})", term.value);
+        Ok(match &term.null {
+            Some(null) => format!("({null} ? {}u : {place})", key.size - 1),
+            None => place,
+        })
+    }
+
+    /// Returns a pointer to the row's group of an array; `None` where it is in registers.
     fn group(&mut self, keys: &[GroupKey], width: usize) -> Result<Option<String>> {
         let mut group: Option<String> = None;
         for key in keys {
-            let term = self.slot(key.slot)?;
-            let min = self.text.argument(Binding::Constant(key.min), "const i64", "", "");
-            let mut place = format!("(u32)({} - {min})", term.value);
-            if let Some(null) = &term.null {
-                let last = key.size - 1;
-                place = format!("({null} ? {last}u : {place})");
-            }
+            let place = self.key_place(key, "u32")?;
             let number = match group {
                 None => place,
                 Some(group) => format!("{group} * {}u + {place}", key.size),
@@ -188,6 +285,37 @@ impl Generator<'_> {
         }))
     }
 
+    /// Returns a pointer to the row's group of a hash table.
+    fn hashed_group(&mut self, keys: &[HashKey], width: usize) -> Result<String> {
+        let mut parts = Vec::with_capacity(keys.len());
+        for HashKey { of, shift } in keys {
+            let part = match of {
+                KeyOf::Place(key) => self.key_place(key, "u64")?,
+                KeyOf::Row => {
+                    let remark = "rows of earlier parts";
+                    let first = self.text.argument(Binding::FirstRow, "const u32", "first", remark);
+                    format!("((u64){first} + row)")
+                }
+                KeyOf::Entry(lookup) => {
+                    let entry = self.entry(*lookup)?;
+                    match &self.absent[*lookup] {
+                        Some(absent) => format!("({absent} ? 0 : (u64){entry} + 1)"),
+                        None => format!("((u64){entry} + 1)"),
+                    }
+                }
+            };
+            parts.push(format!("((u64){part} << {shift})"));
+        }
+        let number = self.text.define("u64", &parts.join(" | "));
+        let numbers = self.text.argument(Binding::GroupNumbers, "GLOBAL u64 *", "numbers", "whose group it is");
+        let mask = self.text.argument(Binding::GroupMask, "const u32", "mask", "places of the hash table, less one");
+        let full = self.text.argument(Binding::Full, "GLOBAL i32 *", "full", "set when the hash table is too small");
+        let place = self.text.define("u32", &format!("group_place({numbers}, {mask}, {number})"));
+        self.text.line(format!("if ({place} > {mask}) {{ RAISE({full}); continue; }}"));
+        self.text.line(format!("GLOBAL i64 *const group = table + (u64){place} * {width};"));
+        Ok("group".into())
+    }
+
     fn declare_registers(&mut self, accumulators: &[Accumulator]) {
         self.text.line(format!("i64 a{ROWS_COUNT} = 0;"));
         for accumulator in accumulators {
@@ -196,6 +324,12 @@ impl Generator<'_> {
                 Accumulator::Sum { sum, .. } => self.text.line(format!("i64 a{sum} = 0;")),
                 Accumulator::FloatSum { sum, .. } => self.text.line(format!("f64 a{sum} = 0;")),
                 Accumulator::WideSum { low, high, .. } => self.text.line(format!("i64 a{low} = 0, a{high} = 0;")),
+                Accumulator::LimbSum { first, .. } => {
+                    (first..first + 4).for_each(|at| self.text.line(format!("i64 a{at} = 0;")));
+                }
+                Accumulator::WideBest { .. } => {}
+                // The count is in memory, too.
+                Accumulator::Moments { .. } => continue,
                 Accumulator::Best { best, smallest, .. } => {
                     let worst = if smallest { "0x7fffffffffffffffL" } else { "(-0x7fffffffffffffffL - 1)" };
                     self.text.line(format!("i64 a{best} = {worst};"));
@@ -220,6 +354,9 @@ impl Generator<'_> {
                     self.text.line(add(low));
                     self.text.line(add(high));
                 }
+                Accumulator::LimbSum { first, .. } => (first..first + 4).for_each(|at| self.text.line(add(at))),
+                Accumulator::WideBest { .. } => {}
+                Accumulator::Moments { .. } => continue,
                 Accumulator::Best { best, smallest, .. } => {
                     let name = if smallest { "LEAST" } else { "MOST" };
                     self.text.line(format!("{name}(table + {best}, a{best});"));

@@ -6,7 +6,7 @@ use tandem_pipeline::{
     fused::{Accumulator, Fused, FusedSink, FusedStep, ROWS_COUNT},
 };
 
-use crate::{Binding, Layout, Target, Traits, expression::Term, text::Text};
+use crate::{Binding, Layout, Target, Traits, expression::Term, groups::Groups, rows::RowColumn, text::Text};
 
 /// A generated kernel.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,24 +28,24 @@ pub struct Kernel {
 pub enum Output {
     /// Tables of groups.
     Groups {
-        /// How many groups a table has.
-        groups: usize,
+        /// How many groups a table has; `None` for one hash table of any power of two.
+        groups: Option<usize>,
         /// What a group holds: the count of its rows first, then these.
         accumulators: Vec<Accumulator>,
     },
-    /// Columns of 64-bit numbers, or bits of floats; each tells whether it has null flags, too.
-    Rows(Vec<bool>),
+    /// Rows.
+    Rows {
+        /// Their columns.
+        columns: Vec<RowColumn>,
+        /// How many ordinals each row has, for its order.
+        ordinals: usize,
+    },
 }
 
 impl Output {
     /// Returns how many 64-bit numbers a group has.
     pub fn group_width(&self) -> usize {
-        let places = self.accumulators().iter().map(|accumulator| match *accumulator {
-            Accumulator::Count(count) => count,
-            Accumulator::Sum { sum, count } | Accumulator::FloatSum { sum, count } => sum.max(count),
-            Accumulator::WideSum { low, high, count } => low.max(high).max(count),
-            Accumulator::Best { best, count, .. } => best.max(count),
-        });
+        let places = self.accumulators().iter().map(Accumulator::last);
         places.max().unwrap_or(ROWS_COUNT) + 1
     }
 
@@ -53,15 +53,7 @@ impl Output {
     pub fn accumulators(&self) -> &[Accumulator] {
         match self {
             Output::Groups { accumulators, .. } => accumulators,
-            Output::Rows(_) => &[],
-        }
-    }
-
-    /// Returns how many groups a table has; none for rows.
-    pub fn groups(&self) -> usize {
-        match self {
-            Output::Groups { groups, .. } => *groups,
-            Output::Rows(_) => 0,
+            Output::Rows { .. } => &[],
         }
     }
 
@@ -69,8 +61,12 @@ impl Output {
     pub fn empty_group(&self) -> Vec<i64> {
         let mut group = vec![0; self.group_width()];
         for accumulator in self.accumulators() {
-            if let Accumulator::Best { best, smallest, .. } = *accumulator {
-                group[best] = if smallest { i64::MAX } else { i64::MIN };
+            match *accumulator {
+                Accumulator::Best { best, smallest, .. } => group[best] = if smallest { i64::MAX } else { i64::MIN },
+                Accumulator::WideBest { low, high, smallest, .. } => {
+                    (group[low], group[high]) = if smallest { (-1, i64::MAX) } else { (0, i64::MIN) };
+                }
+                _ => {}
             }
         }
         group
@@ -106,6 +102,8 @@ pub(crate) struct Generator<'f> {
     pub(crate) pair: Option<(SlotId, usize)>,
     /// The loops over entries that are open.
     pub(crate) loops: usize,
+    /// Groups are in a hash table that all work-items share.
+    pub(crate) hashed: bool,
     pub(crate) needs_fp64: bool,
     /// Some row may have no value.
     pub(crate) fallible: bool,
@@ -139,6 +137,7 @@ fn attempt(input: Input<'_>, predicated: bool) -> Result<(Kernel, bool)> {
         absent: vec![None; fused.lookups.len()],
         pair: None,
         loops: 0,
+        hashed: false,
         needs_fp64: false,
         fallible: false,
         predicated,
@@ -146,20 +145,22 @@ fn attempt(input: Input<'_>, predicated: bool) -> Result<(Kernel, bool)> {
     let rows = generator.text.argument(Binding::Rows, "const u32", "rows", "");
     let (names, bodies, output) = match &fused.sink {
         FusedSink::Groups { keys, groups, aggregates } => {
-            if !traits.chunked && !traits.int64_atomics {
-                return Err(Error::unsupported("the device has no atomic operations on 64 bits"));
-            }
-            let accumulators = generator.groups(&rows, keys, *groups, aggregates)?;
+            let accumulators = generator.groups(&rows, Groups::Array(keys, *groups), aggregates)?;
             let body = generator.text.take_body();
-            (["pipeline"].as_slice(), vec![body], Output::Groups { groups: *groups, accumulators })
+            (["pipeline"].as_slice(), vec![body], Output::Groups { groups: Some(*groups), accumulators })
         }
-        FusedSink::Rows { values } => {
+        FusedSink::Hashed { keys, aggregates } => {
+            let accumulators = generator.groups(&rows, Groups::Hashed(keys), aggregates)?;
+            let body = generator.text.take_body();
+            (["pipeline"].as_slice(), vec![body], Output::Groups { groups: None, accumulators })
+        }
+        FusedSink::Rows { values, order } => {
             // The second kernel has all arguments of the first, so it is written first.
-            let nullable = generator.rows(&rows, values)?;
+            let (columns, ordinals) = generator.rows(&rows, values, order)?;
             let generate = generator.text.take_body();
             generator.count(&rows)?;
             let count = generator.text.take_body();
-            (["count", "generate"].as_slice(), vec![count, generate], Output::Rows(nullable))
+            (["count", "generate"].as_slice(), vec![count, generate], Output::Rows { columns, ordinals })
         }
     };
     if generator.needs_fp64 && !traits.fp64 {
@@ -173,7 +174,7 @@ fn attempt(input: Input<'_>, predicated: bool) -> Result<(Kernel, bool)> {
     Ok((Kernel { text, names, body, bindings: generator.text.bindings(), output }, generator.fallible))
 }
 
-fn prelude(target: Target, traits: Traits) -> String {
+pub(crate) fn prelude(target: Target, traits: Traits) -> String {
     let mut text = String::new();
     if traits.chunked {
         text.push_str("#define CHUNKED\n");
@@ -196,20 +197,13 @@ fn prelude(target: Target, traits: Traits) -> String {
 impl<'f> Generator<'f> {
     /// Writes what drops rows and defines slots.
     pub(crate) fn steps(&mut self) -> Result<()> {
-        let fused: &'f Fused = self.input.fused;
-        // Ranges cost next to nothing and are tested together, without a branch.
+        let Input { fused, traits, .. } = self.input;
+        // On processors, ranges cost next to nothing and are tested together, without a branch. A GPU reads a later column
+        // only for the rows that are left.
         let mut kept: Vec<String> = Vec::new();
-        for (index, step) in fused.steps.iter().enumerate() {
+        for (index, step) in fused.steps.iter().enumerate().filter(|_| traits.chunked) {
             if let FusedStep::Between { column, .. } = step {
-                let code = self.code(*column)?;
-                let low = self.text.argument(Binding::Low(index), "const u64", &format!("low{index}"), "");
-                let span = self.text.argument(Binding::Span(index), "const u64", &format!("span{index}"), "");
-                let unsigned = self.code_type(*column)?;
-                let mut test = format!("(({unsigned})({code} - ({unsigned}){low}) <= ({unsigned}){span})");
-                if let Some(valid) = self.valid(*column)? {
-                    test = format!("({test} & {valid})");
-                }
-                kept.push(test);
+                kept.push(self.within(index, *column)?);
             }
         }
         if self.predicated {
@@ -218,9 +212,13 @@ impl<'f> Generator<'f> {
         } else if !kept.is_empty() {
             self.text.line(format!("if (!({})) continue;", kept.join(" & ")));
         }
-        for step in &fused.steps {
+        for (index, step) in fused.steps.iter().enumerate() {
             match step {
-                FusedStep::Between { .. } => {}
+                FusedStep::Between { .. } if traits.chunked => {}
+                FusedStep::Between { column, .. } => {
+                    let within = self.within(index, *column)?;
+                    self.text.line(format!("if (!{within}) continue;"));
+                }
                 FusedStep::Member { column, set } => {
                     let code = self.code(*column)?;
                     let words = self.text.argument(Binding::Set(*set), "GLOBAL const u32 *", &format!("set{set}"), "");
@@ -248,5 +246,18 @@ impl<'f> Generator<'f> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the test that a source column is within a range step's bounds.
+    fn within(&mut self, step: usize, column: usize) -> Result<String> {
+        let code = self.code(column)?;
+        let low = self.text.argument(Binding::Low(step), "const u64", &format!("low{step}"), "");
+        let span = self.text.argument(Binding::Span(step), "const u64", &format!("span{step}"), "");
+        let unsigned = self.code_type(column)?;
+        let test = format!("(({unsigned})({code} - ({unsigned}){low}) <= ({unsigned}){span})");
+        Ok(match self.valid(column)? {
+            Some(valid) => format!("({test} & {valid})"),
+            None => test,
+        })
     }
 }

@@ -11,14 +11,20 @@
 mod expression;
 mod groups;
 mod kernel;
+mod mapping;
+mod operators;
 mod probe;
 mod read;
 mod rows;
 mod text;
 
-use tandem_column::{Column, Data, Error, Result};
+use tandem_column::{Column, Data, Result};
+use tandem_pipeline::fused::Origin;
 
 pub use kernel::{Input, Kernel, Output, generate};
+pub use mapping::Mapping;
+pub use operators::operators;
+pub use rows::RowColumn;
 
 /// How the values of a column lie in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,6 +35,10 @@ pub enum Form {
     Float32,
     /// IEEE double precision.
     Float64,
+    /// 128-bit integers, lower half first.
+    Wide,
+    /// Text or bytes: where each value begins, 64 bits, in the bytes of all of them.
+    Bytes,
 }
 
 /// What a kernel must know of a column to read it.
@@ -50,10 +60,8 @@ impl Layout {
             Data::Int { codes, .. } | Data::Dictionary { codes, .. } => Form::Code(codes.width()),
             Data::Float32(_) => Form::Float32,
             Data::Float64(_) => Form::Float64,
-            Data::Wide(_) => return Err(Error::unsupported("128-bit values are not on the device yet")),
-            Data::Bytes { .. } => {
-                return Err(Error::unsupported("strings without a dictionary are not on the device yet"));
-            }
+            Data::Wide(_) => Form::Wide,
+            Data::Bytes { .. } => Form::Bytes,
         };
         Ok(Layout { form, nullable: column.validity.is_some() })
     }
@@ -69,7 +77,12 @@ pub struct Traits {
     pub fp64: bool,
     /// Atomic operations on 64 bits.
     pub int64_atomics: bool,
+    /// Every read of a source column is noted: which sectors of memory a query touches.
+    pub traced: bool,
 }
+
+/// Bytes that a device reads at once, and so the least it reads of host memory.
+pub const SECTOR: usize = 32;
 
 /// The language of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,10 +98,14 @@ pub enum Target {
 pub enum Binding {
     /// The number of rows of the part, 32 bits.
     Rows,
+    /// How many rows earlier parts of the table have, 32 bits.
+    FirstRow,
     /// The values of a source column.
     Column(usize),
     /// The validity words of a source column.
     Validity(usize),
+    /// A byte for each sector of a source column's values, set when it is read.
+    Touched(usize),
     /// What code 0 of a source column stands for, 64 bits.
     Base(usize),
     /// The first code of a range step that is kept, 64 bits.
@@ -135,13 +152,36 @@ pub enum Binding {
     PackedKeys(usize),
     /// A byte for each entry of a lookup's build, set where it has a row.
     Matched(usize),
+    /// The bytes of a column of text.
+    Bytes(Origin),
+    /// The bytes of a text.
+    Text(Vec<u8>),
+    /// What a text must be like, 16 bits each: see [`Matcher::codes`].
+    ///
+    /// [`Matcher::codes`]: tandem_pipeline::scalar::like::Matcher::codes
+    Pattern(Vec<u16>),
+    /// What an expression gives for each word of a dictionary, that of null first: 64-bit numbers, bytes for
+    /// booleans.
+    Mapped(Mapping),
+    /// Its null flags, a byte each.
+    MappedNulls(Mapping),
     /// A constant, 64 bits (of a float: its bits).
     Constant(i64),
     /// The tables of groups, 64-bit numbers.
     Groups,
-    /// How many rows each work-item keeps, 32 bits; behind them, where each begins to write.
+    /// The number of each place of a hash table of groups, 64 bits; all ones where it has none.
+    GroupNumbers,
+    /// How many places a hash table of groups has, less one, 32 bits.
+    GroupMask,
+    /// One 32-bit number, set when a hash table of groups is too small.
+    Full,
+    /// How many rows each work-item of each part keeps, 32 bits; then where each begins to write.
     Counts,
-    /// The values of an output column, 64 bits each.
+    /// Where the part's counts begin, 32 bits.
+    CountsFrom,
+    /// An ordinal of each row, 64 bits.
+    Ordinal(usize),
+    /// The values of an output column, 64 bits each; 32 for numbers of rows and entries.
     Values(usize),
     /// The null flags of an output column, a byte each.
     Nulls(usize),

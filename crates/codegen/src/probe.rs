@@ -6,11 +6,7 @@ use tandem_pipeline::{
     fused::{FusedProbe, Lookup, Packed, Way},
 };
 
-use crate::{
-    Binding,
-    expression::{Term, c_type},
-    kernel::Generator,
-};
+use crate::{Binding, expression::Term, kernel::Generator};
 
 /// The entries that a row leads to, as C: from the first, up to the second.
 struct Run {
@@ -119,10 +115,6 @@ impl<'f> Generator<'f> {
 
     fn lookup_argument(&mut self, binding: Binding, kind: &str, name: &str, lookup: usize) -> String {
         self.text.argument(binding, &format!("GLOBAL const {kind} *"), &format!("{name}{lookup}"), "")
-    }
-
-    fn constant(&mut self, value: i64) -> String {
-        self.text.argument(Binding::Constant(value), "const i64", "", "")
     }
 
     /// Returns how far the only key is from the smallest.
@@ -241,9 +233,8 @@ impl<'f> Generator<'f> {
             }
             _ => {
                 let kind = self.input.fused.slots[probe.first].kind.clone();
-                c_type(&kind)?;
                 let null = unknown.map(|unknown| self.text.define("int", &unknown));
-                self.values[probe.first] = Some(Term { value: found, null, kind });
+                self.values[probe.first] = Some(Term::new(found, null, kind));
             }
         }
         Ok(())

@@ -1,12 +1,17 @@
 //! Values where they lie: codes of source columns, and payload of builds at the entry that a row leads to.
 
-use tandem_column::{Error, Repr, Result};
+use tandem_column::{Error, Repr, Result, Type};
 use tandem_pipeline::{
     SlotId,
     fused::{Origin, Way},
+    range::Range,
 };
 
-use crate::{Binding, Form, Layout, expression::Term, kernel::Generator};
+use crate::{
+    Binding, Form, Layout,
+    expression::{Integer, Term, Width},
+    kernel::Generator,
+};
 
 impl Generator<'_> {
     fn layout(&self, column: usize) -> Result<Layout> {
@@ -20,7 +25,12 @@ impl Generator<'_> {
     /// Returns the code of a source column at the row.
     pub(crate) fn code(&mut self, column: usize) -> Result<String> {
         let name = self.column_argument(column)?;
-        Ok(format!("{name}[row]"))
+        if !self.input.traits.traced {
+            return Ok(format!("{name}[row]"));
+        }
+        let touched = Binding::Touched(column);
+        let touched = self.text.argument(touched, "GLOBAL u8 *", &format!("touched{column}"), "sectors read");
+        Ok(format!("READ({name}, row, {touched})"))
     }
 
     fn column_argument(&mut self, column: usize) -> Result<String> {
@@ -38,75 +48,140 @@ impl Generator<'_> {
         Ok(Some(format!("VALID({words}, row)")))
     }
 
-    /// Reads a slot as a number: a code, for slots with a dictionary.
+    /// Returns the type of a slot.
+    pub(crate) fn kind_of(&self, slot: SlotId) -> Type {
+        match self.pair {
+            Some((first, lookup)) if slot >= first => {
+                self.input.fused.lookups[lookup].payload[slot - first].kind.clone()
+            }
+            _ => self.input.fused.slots[slot].kind.clone(),
+        }
+    }
+
+    /// Returns the integers that a slot can hold, by statistics or else by its type.
+    pub(crate) fn range_of(&self, slot: SlotId) -> Option<Range> {
+        let row = self.pair.is_none_or(|(first, _)| slot < first);
+        let known = self.input.fused.ranges.get(slot).copied().flatten().filter(|_| row);
+        let all = Range::of_type(&self.kind_of(slot))?;
+        Some(known.map_or(all, |(low, high)| Range::new(low.into(), high.into()).clamp(all)))
+    }
+
+    /// Reads a slot: a code, for slots with a dictionary.
     pub(crate) fn read(&mut self, slot: SlotId) -> Result<Term> {
+        let (kind, range) = (self.kind_of(slot), self.range_of(slot));
         if let Some((first, lookup)) = self.pair
             && slot >= first
         {
-            return self.payload(lookup, slot - first, "");
+            return self.payload(lookup, slot - first, kind, range, "");
         }
         let fused = self.input.fused;
-        let kind = fused.slots[slot].kind.clone();
-        let floats = kind.repr() == Repr::Float;
-        self.needs_fp64 |= floats;
-        let (value, null) = match fused.origins[slot] {
-            Origin::Computed => return Err(Error::internal("a slot is read before its step")),
-            Origin::Column(column) => {
-                let code = self.code(column)?;
-                let value = match floats {
-                    true => format!("(f64){code}"),
-                    false => {
-                        let base = Binding::Base(column);
-                        let base = self.text.argument(base, "const i64", &format!("b{column}"), "");
-                        format!("{base} + (i64){code}")
-                    }
-                };
-                (value, self.valid(column)?.map(|valid| format!("!{valid}")))
+        match fused.origins[slot] {
+            Origin::Computed => Err(Error::internal("a slot is read before its step")),
+            origin @ Origin::Column(column) => {
+                let (values, form) = (self.column_argument(column)?, self.layout(column)?.form);
+                let null = self.valid(column)?.map(|valid| format!("!{valid}"));
+                let (c, value) = self.decode(origin, &values, "row", form, range);
+                self.hold(c, value, null, kind, range, origin)
             }
             Origin::Payload { lookup, payload } => {
                 let name = fused.slots[slot].name.replace('\n', " ");
-                return self.payload(lookup, payload, &name);
+                self.payload(lookup, payload, kind, range, &name)
             }
-        };
-        self.keep(if floats { "f64" } else { "i64" }, &value, null, kind)
+        }
+    }
+
+    /// Returns what is stored at a place, and its C type: that of its range.
+    fn decode(
+        &mut self,
+        origin: Origin,
+        values: &str,
+        at: &str,
+        form: Form,
+        range: Option<Range>,
+    ) -> (&'static str, String) {
+        let stored = format!("{values}[{at}]");
+        match (form, range.map(Width::of)) {
+            (Form::Float32 | Form::Float64, _) => ("f64", format!("(f64){stored}")),
+            (Form::Wide, width) => {
+                let width = width.unwrap_or(Width::Wide);
+                (width.c(), Integer::new(stored, Width::Wide.range()).to(width))
+            }
+            (Form::Bytes, _) => {
+                let name = format!("{values}t");
+                let bytes = self.text.argument(Binding::Bytes(origin), "GLOBAL const u8 *", &name, "");
+                ("text", format!("text_at({values}, {bytes}, {at})"))
+            }
+            (Form::Code(_), width) => {
+                let (binding, name) = match origin {
+                    Origin::Payload { lookup, payload } => {
+                        (Binding::PayloadBase { lookup, payload }, format!("{values}b"))
+                    }
+                    Origin::Column(column) => (Binding::Base(column), format!("b{column}")),
+                    Origin::Computed => return ("i64", stored),
+                };
+                let base = self.text.argument(binding, "const i64", &name, "");
+                match width {
+                    Some(Width::Narrow) => ("i32", format!("(i32)((u32){base} + (u32){stored})")),
+                    _ => ("i64", format!("{base} + (i64){stored}")),
+                }
+            }
+        }
+    }
+
+    /// Names a value that was read.
+    fn hold(
+        &mut self,
+        c: &str,
+        value: String,
+        null: Option<String>,
+        kind: Type,
+        range: Option<Range>,
+        origin: Origin,
+    ) -> Result<Term> {
+        self.needs_fp64 |= c == "f64";
+        let words = Some(origin).filter(|_| kind.repr() == Repr::Bytes && c != "text");
+        Ok(Term { range, words, ..self.keep(c, &value, null, kind)? })
     }
 
     /// Reads a payload column at the entry that the row leads to.
-    fn payload(&mut self, lookup: usize, payload: usize, remark: &str) -> Result<Term> {
-        let kind = self.input.fused.lookups[lookup].payload[payload].kind.clone();
-        let floats = kind.repr() == Repr::Float;
-        self.needs_fp64 |= floats;
+    fn payload(
+        &mut self,
+        lookup: usize,
+        payload: usize,
+        kind: Type,
+        range: Option<Range>,
+        remark: &str,
+    ) -> Result<Term> {
         let layout = self.input.payloads[lookup][payload].clone()?;
         let entry = self.entry(lookup)?;
         let absent = self.absent[lookup].clone();
         let name = format!("p{lookup}_{payload}");
         let c = format!("GLOBAL const {} *", unsigned(layout.form)?);
         let values = self.text.argument(Binding::Payload { lookup, payload }, &c, &name, remark);
-        let mut value = match floats {
-            true => format!("(f64){values}[{entry}]"),
-            false => {
-                let base = Binding::PayloadBase { lookup, payload };
-                let base = self.text.argument(base, "const i64", &format!("{name}b"), "");
-                format!("{base} + (i64){values}[{entry}]")
-            }
-        };
+        let origin = Origin::Payload { lookup, payload };
+        let (c, mut value) = self.decode(origin, &values, &entry, layout.form, range);
         let mut null = layout.nullable.then(|| {
             let binding = Binding::PayloadValidity { lookup, payload };
             let words = self.text.argument(binding, "GLOBAL const u64 *", &format!("{name}v"), "");
             format!("!VALID({words}, {entry})")
         });
         if let Some(absent) = absent {
-            value = format!("{absent} ? 0 : {value}");
+            let zero = match c {
+                "text" => "no_text()",
+                "wide" => "wide_of(0)",
+                _ => "0",
+            };
+            value = format!("{absent} ? {zero} : {value}");
             null = Some(match null {
                 Some(null) => format!("{absent} || {null}"),
                 None => absent,
             });
         }
-        self.keep(if floats { "f64" } else { "i64" }, &value, null, kind)
+        self.hold(c, value, null, kind, range, origin)
     }
 
     /// Returns the entry that a row leads to.
-    fn entry(&mut self, lookup: usize) -> Result<String> {
+    pub(crate) fn entry(&mut self, lookup: usize) -> Result<String> {
         if let Some(entry) = &self.entries[lookup] {
             return Ok(entry.clone());
         }
@@ -129,5 +204,7 @@ fn unsigned(form: Form) -> Result<&'static str> {
         Form::Code(_) => "u64",
         Form::Float32 => "f32",
         Form::Float64 => "f64",
+        Form::Wide => "wide",
+        Form::Bytes => "u64",
     })
 }

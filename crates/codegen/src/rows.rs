@@ -1,33 +1,159 @@
 //! Rows that are left of a part: counted first, then written, each work-item from its own place on.
+//!
+//! A value that kernels do not read (a plain string) is not written: the number of its row or entry is, and whoever wants
+//! the value fetches it later. With an order come *ordinals*: 64-bit numbers that compare as the keys do.
 
 use tandem_column::{Repr, Result};
-use tandem_pipeline::Expr;
+use tandem_pipeline::{
+    Expr,
+    fused::{OrderKey, Origin},
+};
 
-use crate::{Binding, kernel::Generator};
+use crate::{
+    Binding, Form, Layout,
+    expression::{Term, unsupported},
+    kernel::Generator,
+};
 
-impl Generator<'_> {
-    /// Writes the kernel that writes the rows that are left, each work-item from its own place on; tells which columns
-    /// have null flags.
-    pub(crate) fn rows(&mut self, rows: &str, values: &[Expr]) -> Result<Vec<bool>> {
+/// One column of the rows that a kernel gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowColumn {
+    /// 64-bit numbers: integers, codes of text, bits of floats.
+    Numbers {
+        /// Null flags come with them.
+        nullable: bool,
+    },
+    /// 128-bit integers, lower half first.
+    Wide {
+        /// Null flags come with them.
+        nullable: bool,
+    },
+    /// Numbers of source rows within their part, 32 bits.
+    Row,
+    /// Entries of a lookup, 32 bits; `u32::MAX` for none.
+    Entry(usize),
+    /// As an earlier column.
+    Same(usize),
+}
+
+impl<'f> Generator<'f> {
+    /// Writes the kernel that writes the rows that are left, each work-item from its own place on; returns their columns
+    /// and how many ordinals there are.
+    pub(crate) fn rows(
+        &mut self,
+        rows: &str,
+        values: &'f [Expr],
+        order: &[OrderKey],
+    ) -> Result<(Vec<RowColumn>, usize)> {
         let counts = self.counts();
-        self.text.line(format!("u32 place = {counts}[ITEMS + ITEM];"));
+        self.text.line(format!("u32 place = {counts};"));
         self.text.open(&format!("FOR_ROWS(row, {rows}) {{"));
         self.steps()?;
-        let mut nullable = Vec::with_capacity(values.len());
-        for (column, value) in values.iter().enumerate() {
-            let term = self.expression(value)?;
-            let out = self.text.argument(Binding::Values(column), "GLOBAL i64 *", &format!("o{column}"), "");
-            let bits = if term.kind.repr() == Repr::Float { format!("AS_I64({})", term.value) } else { term.value };
-            self.text.line(format!("{out}[place] = {bits};"));
-            nullable.push(term.null.is_some());
-            if let Some(null) = term.null {
-                let out = self.text.argument(Binding::Nulls(column), "GLOBAL u8 *", &format!("o{column}n"), "");
-                self.text.line(format!("{out}[place] = (u8)({null});"));
-            }
+        let mut columns = Vec::with_capacity(values.len());
+        let mut terms = Vec::with_capacity(values.len());
+        for (at, value) in values.iter().enumerate() {
+            let same = values[..at].iter().position(|earlier| earlier == value);
+            let (column, term) = match (same, self.late(value)) {
+                (Some(same), _) => (RowColumn::Same(same), None),
+                (None, Some((column, number))) => {
+                    let out = self.text.argument(Binding::Values(at), "GLOBAL u32 *", &format!("o{at}"), "");
+                    self.text.line(format!("{out}[place] = {number};"));
+                    (column, None)
+                }
+                (None, None) => {
+                    let term = self.expression(value)?;
+                    let stored =
+                        matches!(value, Expr::Slot(slot) if self.input.fused.origins[*slot] != Origin::Computed);
+                    if term.kind.repr() == Repr::Bytes && !stored {
+                        return unsupported(format!("a computed {}", term.kind));
+                    }
+                    (self.write_value(at, &term)?, Some(term))
+                }
+            };
+            columns.push(column);
+            terms.push(term);
+        }
+        let mut ordinals = 0;
+        for key in order {
+            let same = match columns[key.value] {
+                RowColumn::Same(same) => same,
+                _ => key.value,
+            };
+            let Some(term) = terms[same].clone() else {
+                let kind = values[key.value].kind(&self.input.fused.slots);
+                return Err(tandem_column::Error::unsupported(format!("an order by {kind} is not on the device yet")));
+            };
+            let nullable = values[key.value].nullable(&self.input.fused.slots);
+            self.ordinals(key, &term, nullable, &mut ordinals)?;
         }
         self.text.line("place++;");
         self.close_row();
-        Ok(nullable)
+        Ok((columns, ordinals))
+    }
+
+    fn write_value(&mut self, at: usize, term: &Term) -> Result<RowColumn> {
+        let nullable = term.null.is_some();
+        let (c, bits, column) = match term.kind.repr() {
+            Repr::Wide => ("wide", term.integer()?.wide(), RowColumn::Wide { nullable }),
+            Repr::Float => ("i64", format!("AS_I64({})", term.value), RowColumn::Numbers { nullable }),
+            _ => ("i64", term.value.clone(), RowColumn::Numbers { nullable }),
+        };
+        let out = self.text.argument(Binding::Values(at), &format!("GLOBAL {c} *"), &format!("o{at}"), "");
+        self.text.line(format!("{out}[place] = {bits};"));
+        if let Some(null) = &term.null {
+            let out = self.text.argument(Binding::Nulls(at), "GLOBAL u8 *", &format!("o{at}n"), "");
+            self.text.line(format!("{out}[place] = (u8)({null});"));
+        }
+        Ok(column)
+    }
+
+    /// Returns what stands for a value that kernels do not read: its row or entry.
+    fn late(&mut self, value: &Expr) -> Option<(RowColumn, String)> {
+        let Expr::Slot(slot) = value else { return None };
+        match self.input.fused.origins[*slot] {
+            Origin::Column(column) if is_late(&self.input.columns[column]) => Some((RowColumn::Row, "row".into())),
+            Origin::Payload { lookup, payload } if is_late(&self.input.payloads[lookup][payload]) => {
+                let entry = self.entry(lookup).ok()?;
+                let number = match &self.absent[lookup] {
+                    Some(absent) => format!("{absent} ? 0xffffffffu : {entry}"),
+                    None => entry,
+                };
+                Some((RowColumn::Entry(lookup), number))
+            }
+            _ => None,
+        }
+    }
+
+    /// Writes the ordinals of a key: where it may be null, one that puts nulls in their place, and those of the value.
+    /// How many there are is the same for all parts, whether they have nulls or not.
+    fn ordinals(&mut self, key: &OrderKey, term: &Term, nullable: bool, count: &mut usize) -> Result<()> {
+        let signed = |value: String| format!("((u64)({value}) ^ 0x8000000000000000UL)");
+        let values = match term.kind.repr() {
+            Repr::Float => vec![signed(format!("FLOAT_ORDER({})", term.value))],
+            Repr::Wide => {
+                let wide = self.text.define("wide", &term.integer()?.wide());
+                vec![signed(format!("{wide}.high")), format!("{wide}.low")]
+            }
+            _ => vec![signed(format!("(i64){}", term.value))],
+        };
+        let mut write = |value: String| {
+            let out = self.text.argument(Binding::Ordinal(*count), "GLOBAL u64 *", &format!("s{count}"), "");
+            self.text.line(format!("{out}[place] = {value};"));
+            *count += 1;
+        };
+        if nullable {
+            let null = term.null.as_deref().unwrap_or("0");
+            write(if key.nulls_first { format!("!({null})") } else { format!("({null}) != 0") });
+        }
+        for ordinal in values {
+            let ordinal = if key.descending { format!("~{ordinal}") } else { ordinal };
+            // Nulls are equal to each other.
+            write(match &term.null {
+                Some(null) => format!("{null} ? 0 : {ordinal}"),
+                None => ordinal,
+            });
+        }
+        Ok(())
     }
 
     /// Writes the kernel that counts the rows that are left.
@@ -39,12 +165,20 @@ impl Generator<'_> {
         self.steps()?;
         self.text.line("kept++;");
         self.close_row();
-        self.text.line(format!("{counts}[ITEM] = kept;"));
+        self.text.line(format!("{counts} = kept;"));
         Ok(())
     }
 
+    /// Returns the work-item's count: first of the rows it keeps, then of those that earlier ones keep.
     fn counts(&mut self) -> String {
         let remark = "rows kept by each work-item, then where each begins to write";
-        self.text.argument(Binding::Counts, "GLOBAL u32 *", "counts", remark)
+        let counts = self.text.argument(Binding::Counts, "GLOBAL u32 *", "counts", remark);
+        let from = self.text.argument(Binding::CountsFrom, "const u32", "from", "where this part's counts begin");
+        format!("{counts}[{from} + ITEM]")
     }
+}
+
+/// Tells whether values are not written but fetched later.
+fn is_late(layout: &Result<Layout>) -> bool {
+    !matches!(layout, Ok(layout) if layout.form != Form::Bytes)
 }

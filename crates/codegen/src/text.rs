@@ -94,6 +94,11 @@ impl Text {
         text
     }
 
+    /// Returns how many arguments there are.
+    pub(crate) fn arguments(&self) -> usize {
+        self.arguments.len()
+    }
+
     /// Returns what each argument is bound to.
     pub(crate) fn bindings(&self) -> Vec<Binding> {
         self.arguments.iter().map(|(binding, ..)| binding.clone()).collect()

@@ -8,8 +8,8 @@ KERNEL void pipeline(
     GLOBAL const u32 *set1,
     const u32 shift1,
     GLOBAL const u32 *c2,  // lo_revenue
-    const i64 b2,
     GLOBAL const u64 *v2,
+    const i64 b2,
     const i64 k0,
     const i64 e0,
     GLOBAL const u16 *p0_0,  // p_brand1
@@ -29,7 +29,7 @@ KERNEL void pipeline(
         if (!(IN_SET(set1, t1))) continue;
         const int t2 = !VALID(v2, row);
         const i64 t3 = b2 + (i64)c2[row];
-        const int t4 = (t3 > k0);
+        const int t4 = (t3 > (i32)k0);
         if (!(t4 & !t2)) continue;
         const u32 t5 = (u32)((i64)c1[row] + e0);
         const i64 t6 = p0_0b + (i64)p0_0[t5];

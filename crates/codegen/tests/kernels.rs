@@ -6,10 +6,10 @@ use tandem_codegen::{Form, Input, Layout, Target, Traits, generate};
 use tandem_pipeline::{
     Aggregate, AggregateFunction, Arithmetic, ArithmeticOperator, Comparison, Expr, Failure, Overflow, Slot, Type,
     Value,
-    fused::{Fused, FusedAggregate, FusedSink, FusedStep, GroupKey, Lookup, Origin, Way},
+    fused::{Fused, FusedAggregate, FusedSink, FusedStep, GroupKey, Lookup, OrderKey, Origin, Way},
 };
 
-const PROCESSOR: Traits = Traits { chunked: true, fp64: true, int64_atomics: true };
+const PROCESSOR: Traits = Traits { chunked: true, fp64: true, int64_atomics: true, traced: false };
 const GPU: Traits = Traits { chunked: false, ..PROCESSOR };
 
 fn slot(name: &str, kind: Type, nullable: bool) -> Slot {
@@ -53,7 +53,11 @@ fn one_group(overflow: Overflow) -> Fused {
             slot("lo_discount", Type::Int64, false),
             slot("revenue", Type::Int64, false),
         ],
-        ranges: Vec::new(),
+        ranges: match overflow {
+            Overflow::Wrap => vec![None, None, Some((90_000, 10_494_950)), Some((0, 10)), Some((0, 104_949_500))],
+            // Nothing is known.
+            _ => Vec::new(),
+        },
         origins: vec![Origin::Column(0), Origin::Column(1), Origin::Column(2), Origin::Column(3), Origin::Computed],
         lookups: Vec::new(),
         steps: vec![
@@ -63,6 +67,48 @@ fn one_group(overflow: Overflow) -> Fused {
             FusedStep::Let { first: 4, exprs: vec![product(2, 3, overflow)] },
         ],
         sink: FusedSink::Groups { keys: Vec::new(), groups: 1, aggregates: vec![sum(4, true)] },
+    }
+}
+
+/// A sum of products of decimals, some of whose types have more digits than 64 bits hold: TPC-H 1.
+fn decimals(known: bool) -> Fused {
+    let decimal = |precision, scale| Type::Decimal { precision, scale };
+    let arithmetic = |operator, left, right, kind| {
+        let (overflow, zero) = (Overflow::Error, Failure::Error);
+        Expr::Arithmetic(Box::new(Arithmetic { operator, left, right, kind, overflow, zero }))
+    };
+    let one = Expr::Literal(Value::Integer(100), decimal(15, 2));
+    let discounted = arithmetic(ArithmeticOperator::Subtract, one.clone(), Expr::Slot(1), decimal(16, 2));
+    let taxed = arithmetic(ArithmeticOperator::Add, one, Expr::Slot(2), decimal(16, 2));
+    let price = arithmetic(ArithmeticOperator::Multiply, Expr::Slot(0), discounted, decimal(32, 4));
+    let charge = arithmetic(ArithmeticOperator::Multiply, price, taxed, decimal(38, 6));
+    let ranges = vec![Some((90_000, 10_494_950)), Some((0, 10)), Some((0, 8)), Some((0, 113_345_460_000))];
+    Fused {
+        slots: vec![
+            slot("l_extendedprice", decimal(15, 2), false),
+            slot("l_discount", decimal(15, 2), false),
+            slot("l_tax", decimal(15, 2), true),
+            slot("charge", decimal(38, 6), true),
+        ],
+        ranges: if known { ranges } else { Vec::new() },
+        origins: vec![Origin::Column(0), Origin::Column(1), Origin::Column(2), Origin::Computed],
+        lookups: Vec::new(),
+        steps: vec![FusedStep::Let { first: 3, exprs: vec![charge] }],
+        sink: FusedSink::Groups { keys: Vec::new(), groups: 1, aggregates: vec![sum(3, false)] },
+    }
+}
+
+/// What a text with few different values tells by its words.
+fn words() -> Fused {
+    let like =
+        Expr::Like { input: Box::new(Expr::Slot(0)), pattern: "PROMO%".into(), escape: None, ignore_case: false };
+    Fused {
+        slots: vec![slot("p_type", Type::String, true)],
+        ranges: Vec::new(),
+        origins: vec![Origin::Column(0)],
+        lookups: Vec::new(),
+        steps: vec![FusedStep::Filter(like)],
+        sink: FusedSink::Groups { keys: Vec::new(), groups: 1, aggregates: Vec::new() },
     }
 }
 
@@ -132,8 +178,15 @@ fn kernels_read_as_the_plan() {
     golden("one-group-checked", &kernel(&one_group(Overflow::Error), &simple, &[], PROCESSOR, Target::OpenCl));
     golden("groups", &kernel(&groups(), &wide(), &payloads(), GPU, Target::OpenCl));
     let mut rows = groups();
-    rows.sink = FusedSink::Rows { values: vec![Expr::Slot(3), Expr::Slot(2), product(2, 2, Overflow::Null)] };
+    let values = vec![Expr::Slot(3), Expr::Slot(2), product(2, 2, Overflow::Null), Expr::Slot(2)];
+    let order = vec![OrderKey { value: 3, descending: true, nulls_first: false }];
+    rows.sink = FusedSink::Rows { values, order };
     golden("rows", &kernel(&rows, &wide(), &payloads(), PROCESSOR, Target::OpenCl));
+    let nullable = |width| Ok(Layout { form: Form::Code(width), nullable: true });
+    let columns = [code(4), code(1), nullable(1)];
+    golden("decimals", &kernel(&decimals(true), &columns, &[], PROCESSOR, Target::OpenCl));
+    golden("decimals-wide", &kernel(&decimals(false), &columns, &[], PROCESSOR, Target::OpenCl));
+    golden("words", &kernel(&words(), &[nullable(2)], &[], PROCESSOR, Target::OpenCl));
     // One body for all targets.
     let cuda = kernel(&groups(), &wide(), &payloads(), GPU, Target::Cuda);
     assert_eq!(cuda, kernel(&groups(), &wide(), &payloads(), GPU, Target::OpenCl));
@@ -156,7 +209,7 @@ fn other_literals_give_the_same_text() {
 
 #[test]
 fn what_a_device_lacks_is_a_reason() {
-    let poor = Traits { chunked: false, fp64: false, int64_atomics: false };
+    let poor = Traits { chunked: false, fp64: false, int64_atomics: false, traced: false };
     let reason = |fused: &Fused, columns: &[_], traits| {
         generate(Input { fused, columns, payloads: &[], traits, target: Target::OpenCl })
             .expect_err("not on this device")

@@ -19,9 +19,9 @@ KERNEL void pipeline(
     i64 a1 = 0;
     FOR_ROWS(row, rows) {
         const int kept = ((u16)(c0[row] - (u16)low0) <= (u16)span0) & ((u8)(c1[row] - (u8)low1) <= (u8)span1) & ((u8)(c3[row] - (u8)low2) <= (u8)span2);
-        const i64 t0 = b2 + (i64)c2[row];
-        const i64 t1 = b3 + (i64)c3[row];
-        const i64 t2 = WRAP_MULTIPLY(t0, t1);
+        const i32 t0 = (i32)((u32)b2 + (u32)c2[row]);
+        const i32 t1 = (i32)((u32)b3 + (u32)c3[row]);
+        const i32 t2 = WRAP_MULTIPLY32(t0, t1);
         if (kept) {
             a0 += 1;
             a1 += t2;

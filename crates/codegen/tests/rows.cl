@@ -1,6 +1,7 @@
 KERNEL void count(
     const u32 rows,
     GLOBAL u32 *counts,  // rows kept by each work-item, then where each begins to write
+    const u32 from,  // where this part's counts begin
     GLOBAL const u16 *c0,  // lo_suppkey
     GLOBAL const u32 *set0,
     const u32 shift0,
@@ -8,8 +9,8 @@ KERNEL void count(
     GLOBAL const u32 *set1,
     const u32 shift1,
     GLOBAL const u32 *c2,  // lo_revenue
-    const i64 b2,
     GLOBAL const u64 *v2,
+    const i64 b2,
     const i64 k0,
     const i64 e0,
     GLOBAL const u16 *p0_0,  // p_brand1
@@ -18,7 +19,9 @@ KERNEL void count(
     GLOBAL i64 *o1,
     GLOBAL u8 *o1n,
     GLOBAL i64 *o2,
-    GLOBAL u8 *o2n)
+    GLOBAL u8 *o2n,
+    GLOBAL u64 *s0,
+    GLOBAL u64 *s1)
 {
     u32 kept = 0;
     FOR_ROWS(row, rows) {
@@ -28,16 +31,17 @@ KERNEL void count(
         if (!(IN_SET(set1, t1))) continue;
         const int t2 = !VALID(v2, row);
         const i64 t3 = b2 + (i64)c2[row];
-        const int t4 = (t3 > k0);
+        const int t4 = (t3 > (i32)k0);
         if (!(t4 & !t2)) continue;
         kept++;
     }
-    counts[ITEM] = kept;
+    counts[from + ITEM] = kept;
 }
 
 KERNEL void generate(
     const u32 rows,
     GLOBAL u32 *counts,  // rows kept by each work-item, then where each begins to write
+    const u32 from,  // where this part's counts begin
     GLOBAL const u16 *c0,  // lo_suppkey
     GLOBAL const u32 *set0,
     const u32 shift0,
@@ -45,8 +49,8 @@ KERNEL void generate(
     GLOBAL const u32 *set1,
     const u32 shift1,
     GLOBAL const u32 *c2,  // lo_revenue
-    const i64 b2,
     GLOBAL const u64 *v2,
+    const i64 b2,
     const i64 k0,
     const i64 e0,
     GLOBAL const u16 *p0_0,  // p_brand1
@@ -55,9 +59,11 @@ KERNEL void generate(
     GLOBAL i64 *o1,
     GLOBAL u8 *o1n,
     GLOBAL i64 *o2,
-    GLOBAL u8 *o2n)
+    GLOBAL u8 *o2n,
+    GLOBAL u64 *s0,
+    GLOBAL u64 *s1)
 {
-    u32 place = counts[ITEMS + ITEM];
+    u32 place = counts[from + ITEM];
     FOR_ROWS(row, rows) {
         const u32 t0 = (u32)c0[row] + shift0;
         if (!(IN_SET(set0, t0))) continue;
@@ -65,7 +71,7 @@ KERNEL void generate(
         if (!(IN_SET(set1, t1))) continue;
         const int t2 = !VALID(v2, row);
         const i64 t3 = b2 + (i64)c2[row];
-        const int t4 = (t3 > k0);
+        const int t4 = (t3 > (i32)k0);
         if (!(t4 & !t2)) continue;
         const u32 t5 = (u32)((i64)c1[row] + e0);
         const i64 t6 = p0_0b + (i64)p0_0[t5];
@@ -73,11 +79,11 @@ KERNEL void generate(
         o1[place] = t3;
         o1n[place] = (u8)(t2);
         const i64 t7 = WRAP_MULTIPLY(t3, t3);
-        const int t8 = t2 | t2;
-        const int t9 = PRODUCT_LEFT(t3, t3, t7);
-        const int t10 = t8 | t9;
+        const int t8 = t2 | (PRODUCT_LEFT(t3, t3, t7));
         o2[place] = t7;
-        o2n[place] = (u8)(t10);
+        o2n[place] = (u8)(t8);
+        s0[place] = (t2) != 0;
+        s1[place] = t2 ? 0 : ~((u64)((i64)t3) ^ 0x8000000000000000UL);
         place++;
     }
 }

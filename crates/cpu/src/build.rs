@@ -4,12 +4,13 @@
 //! columns compacted and in entry order. Looking a key up gives a range of entries. Integer keys that lie densely become
 //! an array index (and, where only existence matters, one bit each); other keys go through a static hash directory.
 
-use std::rc::Rc;
+use std::{rc::Rc, sync::Arc};
 
 use tandem_column::{AlignedVec, Bitmap, BitmapBuilder, Buffer, Code, Codes, Column, Plain, Result, Type};
 
 use crate::{
     Error, Values, Vector,
+    absorb::LaidOut,
     directory::{Directory, Keys},
     set::Set,
 };
@@ -38,7 +39,7 @@ pub struct Build {
     /// How many rows there are, null keys included.
     pub(crate) rows: usize,
     /// Payload columns in entry order.
-    pub(crate) payload: Vec<Column>,
+    pub(crate) payload: Vec<Arc<Column>>,
     /// Smallest and largest integer (or code) of each payload column.
     pub(crate) ranges: Vec<Option<(i64, i64)>>,
     /// How keys lead to entries.
@@ -86,7 +87,7 @@ impl Build {
         let mut ranges = Vec::with_capacity(payload.len());
         for (vector, kind) in payload.iter().zip(kinds) {
             let (column, range) = arrange(vector, kind, &order);
-            columns.push(column);
+            columns.push(Arc::new(column));
             ranges.push(range);
         }
         let unique = match &lookup {
@@ -96,6 +97,23 @@ impl Build {
             Lookup::Hash(directory) => directory.is_unique(),
         };
         Ok(Build { rows, payload: columns, ranges, lookup, null_key, entries, unique })
+    }
+
+    /// Takes a build that a device laid out.
+    pub(crate) fn laid_out(build: LaidOut) -> Build {
+        let LaidOut { rows, null_key, min, domain, bits, starts, payload, ranges } = build;
+        let set = Set { min, domain: domain as u64, bits };
+        let entries = match &starts {
+            Some(starts) => starts.last().map_or(0, |end| *end as usize),
+            None if payload.is_empty() => 0,
+            None => domain,
+        };
+        let unique = starts.is_none();
+        let lookup = match starts {
+            Some(starts) => Lookup::Dense { set, starts },
+            None => Lookup::Unique(set),
+        };
+        Build { rows, payload, ranges, lookup, null_key, entries, unique }
     }
 
     /// Tells whether every key has at most one entry.
@@ -177,7 +195,7 @@ impl Build {
                     }
             }
         };
-        lookup + self.payload.iter().map(Column::byte_len).sum::<usize>()
+        lookup + self.payload.iter().map(|column| column.byte_len()).sum::<usize>()
     }
 }
 
@@ -249,14 +267,19 @@ fn lay_out(rows: usize, keys: &[Vector], existence: bool, null_key: bool, used: 
         let of = |row: &u32| values[*row as usize];
         let min = keyed.iter().map(of).min().unwrap_or(0);
         let max = keyed.iter().map(of).max().unwrap_or(-1);
-        let domain = (i128::from(max) - i128::from(min) + 1) as u128;
-        // A place is a bit, and unless only existence matters about four bytes of order and payload.
-        let bytes = domain.saturating_mul(if existence { 1 } else { 33 }) / 8;
-        if bytes <= (keyed.len() * DENSE_BYTES_PER_KEY).max(DENSE_BYTES) as u128 {
-            return Ok(lay_out_dense(keyed, &values, min, domain as usize, existence));
+        if let Some(domain) = dense_domain(keyed.len(), min, max, existence) {
+            return Ok(lay_out_dense(keyed, &values, min, domain, existence));
         }
     }
     Directory::lay_out(keys, keyed, rows, used)
+}
+
+/// Returns how many places keys from `min` to `max` take, if that is worth it.
+pub(crate) fn dense_domain(keys: usize, min: i64, max: i64, existence: bool) -> Option<usize> {
+    let domain = (i128::from(max) - i128::from(min) + 1) as u128;
+    // A place is a bit, and unless only existence matters about four bytes of order and payload.
+    let bytes = domain.saturating_mul(if existence { 1 } else { 33 }) / 8;
+    (bytes <= (keys * DENSE_BYTES_PER_KEY).max(DENSE_BYTES) as u128).then_some(domain as usize)
 }
 
 fn lay_out_dense(keyed: Vec<u32>, values: &[i64], min: i64, domain: usize, existence: bool) -> (Lookup, Order) {
@@ -289,7 +312,7 @@ fn lay_out_dense(keyed: Vec<u32>, values: &[i64], min: i64, domain: usize, exist
 }
 
 /// Makes a compact column of a vector's values in entry order, with their range.
-fn arrange(vector: &Vector, kind: &Type, order: &Order) -> (Column, Option<(i64, i64)>) {
+pub(crate) fn arrange(vector: &Vector, kind: &Type, order: &Order) -> (Column, Option<(i64, i64)>) {
     let validity = vector.valid.as_ref().map(|valid| {
         let mut bits = BitmapBuilder::with_capacity(order.entries());
         order.rows().iter().for_each(|row| bits.push(row.is_none_or(|row| valid[row as usize] != 0)));

@@ -1,31 +1,22 @@
-//! A job as plain data for a generated kernel, and the groups that such a kernel counted.
-//!
-//! A device is one more worker of a job: it takes some of its rows, and its table of groups is merged with those of the
-//! other workers.
+//! A job as plain data for a generated kernel. A device is one more worker of a job: `absorb` takes what it computed.
 
-use std::{
-    rc::Rc,
-    sync::{Arc, atomic::Ordering},
-};
+use std::sync::{Arc, atomic::Ordering};
 
-use tandem_column::{Column, Data, Dictionary, Repr, Result, Table};
+use tandem_column::{Column, Repr, Result, Table};
 use tandem_pipeline::{
-    Expr, Slot, SlotId,
-    fused::{Accumulator, Fused, FusedProbe, FusedSink, FusedStep, Lookup, Origin as FusedOrigin, Way},
+    Expr, Slot, SlotId, SortKey,
+    fused::{Fused, FusedProbe, FusedSink, FusedStep, KeyOf, Lookup, OrderKey, Origin as FusedOrigin, Way},
 };
 
 use crate::{
-    Error, Job, Values, Vector,
+    Error, Job,
     build::{Build, Lookup as BuildLookup},
     directory::Keys,
     filter::Filter,
     frame::Origin,
-    job::{Operation, SinkPlan, SinkState, Worker},
+    job::{Operation, SinkPlan, Worker},
     set::Set,
 };
-
-/// The numbers of one column, and its null flags if it has some.
-pub type Numbers = (Vec<i64>, Option<Vec<u8>>);
 
 impl Job {
     /// Describes the job for a kernel.
@@ -33,22 +24,27 @@ impl Job {
     /// # Errors
     /// Unsupported, with the reason, for jobs that no kernel computes yet.
     pub fn fused(&self) -> Result<Fused> {
-        let mut steps = Vec::new();
+        let mut encoded: Vec<(f64, FusedStep)> = Vec::new();
         let mut sets = 0;
         let mut general = Vec::new();
         let mut probed = Vec::new();
         for filter in self.first.filters() {
+            let kept = self.kept_share(filter);
             match filter {
                 Filter::Between { slot, low, high } => {
-                    steps.push(FusedStep::Between { column: self.column(*slot)?, low: *low, high: *high });
+                    let column = self.column(*slot)?;
+                    encoded.push((kept, FusedStep::Between { column, low: *low, high: *high }));
                 }
                 Filter::Member { slot, .. } => {
-                    steps.push(FusedStep::Member { column: self.column(*slot)?, set: sets });
+                    encoded.push((kept, FusedStep::Member { column: self.column(*slot)?, set: sets }));
                     sets += 1;
                 }
                 Filter::General(expr) => general.push(FusedStep::Filter(expr.clone())),
             }
         }
+        // What drops most rows comes first: later columns are read only for the rows that are left.
+        encoded.sort_by(|(left, _), (right, _)| left.total_cmp(right));
+        let mut steps: Vec<FusedStep> = encoded.into_iter().map(|(_, step)| step).collect();
         steps.append(&mut general);
         for operation in &self.operations {
             match operation {
@@ -93,15 +89,61 @@ impl Job {
             Origin::Computed => FusedOrigin::Computed,
         });
         let sink = match &self.sink {
-            SinkPlan::Aggregate(plan) => plan.fused()?,
-            _ => FusedSink::Rows { values: self.collected() },
+            SinkPlan::Aggregate(plan) => plan.fused(&|slot| match &self.layout.origins[slot] {
+                Origin::Source(_) => Some((KeyOf::Row, self.table.rows() as u64)).filter(|(_, rows)| *rows < 1 << 31),
+                Origin::Payload { step, .. } => {
+                    let lookup = steps_of.iter().position(|known| known == step)?;
+                    Some((KeyOf::Entry(lookup), self.build_of(lookup)?.entries() as u64 + 1))
+                }
+                Origin::Computed => None,
+            })?,
+            SinkPlan::Sort { keys, .. } => FusedSink::Rows { values: self.collected(), order: self.order(keys)? },
+            _ => FusedSink::Rows { values: self.collected(), order: Vec::new() },
         };
-        let (slots, ranges) = (self.layout.slots.clone(), self.ranges.clone());
+        let ranges = self.domains.iter().map(|domain| domain.range.filter(|_| domain.dictionary.is_none()));
+        let (slots, ranges) = (self.layout.slots.clone(), ranges.collect());
         Ok(Fused { slots, ranges, origins: origins.collect(), lookups, steps, sink })
     }
 
+    /// Guesses which share of rows a filter keeps, as if values were spread evenly.
+    fn kept_share(&self, filter: &Filter) -> f64 {
+        let span = |low: i64, high: i64| high as f64 - low as f64 + 1.0;
+        let whole = |slot: SlotId| self.domains[slot].range.map_or(f64::INFINITY, |(low, high)| span(low, high));
+        match filter {
+            Filter::Between { slot, low, high } => span(*low, *high) / whole(*slot),
+            Filter::Member { slot, set } => set.len() as f64 / whole(*slot),
+            Filter::General(_) => 1.0,
+        }
+    }
+
+    /// Tells whether the rows are those of a table that others look up: its columns are worth a copy on the device.
+    pub fn is_reference(&self) -> bool {
+        let joins = !self.lookup_steps().is_empty();
+        matches!(self.sink, SinkPlan::Build { .. }) && !joins
+    }
+
+    /// Describes an order whose keys are the first values of each row.
+    fn order(&self, keys: &[SortKey]) -> Result<Vec<OrderKey>> {
+        let key = |(value, key): (usize, &SortKey)| {
+            let text = self.layout.slots[key.slot].kind.repr() == Repr::Bytes;
+            if text && self.domains[key.slot].dictionary.is_none() {
+                return Err(Error::unsupported("an order by text without one dictionary is not on the device yet"));
+            }
+            Ok(OrderKey { value, descending: key.descending, nulls_first: key.nulls_first })
+        };
+        keys.iter().enumerate().map(key).collect()
+    }
+
+    /// Returns how many of the rows in order are wanted; `None` for rows in any order.
+    pub fn in_order(&self) -> Option<usize> {
+        match &self.sink {
+            SinkPlan::Sort { skip, fetch, .. } => Some(fetch.map_or(usize::MAX, |fetch| skip.saturating_add(fetch))),
+            _ => None,
+        }
+    }
+
     /// Returns what a sink other than an aggregation collects of each row.
-    fn collected(&self) -> Vec<Expr> {
+    pub(crate) fn collected(&self) -> Vec<Expr> {
         let slots = |slots: &[SlotId]| slots.iter().copied().map(Expr::Slot).collect::<Vec<_>>();
         match &self.sink {
             SinkPlan::Build { keys, payload, .. } => keys.iter().cloned().chain(slots(payload)).collect(),
@@ -113,17 +155,25 @@ impl Job {
         }
     }
 
-    /// Says what is left to the processor when a device has computed the rows; `None` if nothing is.
-    pub fn rest(&self) -> Option<&'static str> {
-        let leftovers = |operation: &Operation| matches!(operation, Operation::Probe(probe) if probe.matched.is_some());
+    /// Says what is left to the processor when devices have computed the rows; `None` if nothing is.
+    pub fn rest(&self, workers: &[Worker]) -> Option<&'static str> {
+        let rows = workers.iter().any(|worker| worker.rows_out > 0);
         match &self.sink {
-            SinkPlan::Build { .. } => Some("the table of the join is laid out by the processor"),
-            SinkPlan::Sort { .. } => Some("the rows are sorted by the processor"),
-            _ if self.operations.iter().any(leftovers) => {
-                Some("build rows of an outer join are added by the processor")
+            SinkPlan::Build { .. } if rows && workers.iter().all(|worker| worker.built.is_none()) => {
+                Some("the table of the join is laid out by the processor")
             }
-            SinkPlan::Aggregate(_) | SinkPlan::Materialize { .. } => None,
+            SinkPlan::Sort { .. } if rows && !workers.iter().all(|worker| worker.sorted) => {
+                Some("the rows of several devices are sorted by the processor")
+            }
+            _ if self.has_leftovers() => Some("build rows of an outer join are added by the processor"),
+            _ => None,
         }
+    }
+
+    /// Tells whether build rows come out at the end.
+    pub(crate) fn has_leftovers(&self) -> bool {
+        let leftovers = |operation: &Operation| matches!(operation, Operation::Probe(probe) if probe.matched.is_some());
+        self.operations.iter().any(leftovers)
     }
 
     /// Tells whether a limit has all the rows it wants.
@@ -134,53 +184,6 @@ impl Job {
     /// Forgets what a device's worker counted towards a limit before it failed: its rows are lost.
     pub fn begin_again(&self) {
         self.emitted.store(0, Ordering::Relaxed);
-    }
-
-    /// Adds rows that a kernel computed of a part to a worker's: 64-bit numbers (codes, for text; bits, for floats), and
-    /// bytes that are 1 where a value is null.
-    pub fn collect(&self, worker: &mut Worker, part: usize, rows: usize, columns: Vec<Numbers>) -> Result<()> {
-        let exprs = self.collected();
-        let (SinkState::Collect(collector), true) = (&mut worker.sink, exprs.len() == columns.len()) else {
-            return Err(Error::internal("an aggregation takes no rows"));
-        };
-        let mut vectors = Vec::with_capacity(columns.len());
-        for (expr, (numbers, nulls)) in exprs.iter().zip(columns) {
-            let kind = expr.kind(&self.layout.slots);
-            let values = match kind.repr() {
-                Repr::Boolean => Values::Boolean(numbers.iter().map(|number| *number as u8).collect()),
-                Repr::Int => Values::Int(numbers),
-                Repr::Float => Values::Float(numbers.iter().map(|number| f64::from_bits(*number as u64)).collect()),
-                _ => {
-                    let dictionary =
-                        self.dictionary(expr, part).ok_or_else(|| Error::internal("codes without words"))?;
-                    // Nulls have any code.
-                    let last = dictionary.len().saturating_sub(1) as i64;
-                    let codes = numbers.iter().map(|number| (*number).clamp(0, last) as u32).collect();
-                    Values::Code { codes, dictionary }
-                }
-            };
-            let valid: Option<Vec<u8>> = nulls.map(|nulls| nulls.iter().map(|null| 1 - null).collect());
-            vectors.push(Rc::new(Vector { values, valid: valid.filter(|valid| valid.contains(&0)) }));
-        }
-        collector.push(part, rows, &vectors)?;
-        self.emitted.fetch_add(rows, Ordering::Relaxed);
-        worker.rows_out += rows as u64;
-        let counter = worker.counters.last_mut().expect("the sink has a counter");
-        counter.rows_in += rows as u64;
-        Ok(())
-    }
-
-    fn dictionary(&self, expr: &Expr, part: usize) -> Option<Arc<Dictionary>> {
-        let Expr::Slot(slot) = expr else { return None };
-        let column = match &self.layout.origins[*slot] {
-            Origin::Source(column) => &*self.table.parts[part].columns[*column],
-            Origin::Payload { step, payload } => &self.layout.builds[*step].as_ref()?.payload[*payload],
-            Origin::Computed => return None,
-        };
-        match &column.data {
-            Data::Dictionary { dictionary, .. } => Some(dictionary.clone()),
-            _ => None,
-        }
     }
 
     fn column(&self, slot: usize) -> Result<usize> {
@@ -196,7 +199,7 @@ impl Job {
     }
 
     /// Returns the step of each lookup: those by a source column first, then the others in order.
-    fn lookup_steps(&self) -> Vec<usize> {
+    pub(crate) fn lookup_steps(&self) -> Vec<usize> {
         let probes = self.operations.iter().filter_map(|operation| match operation {
             Operation::Probe(probe) => Some(probe.step),
             _ => None,
@@ -207,18 +210,6 @@ impl Job {
     /// Returns the build of a lookup.
     pub fn build_of(&self, lookup: usize) -> Option<&Build> {
         self.layout.builds[*self.lookup_steps().get(lookup)?].as_deref()
-    }
-
-    /// Notes which entries of a lookup's build met a row of a device: those with a flag that is not 0.
-    pub fn mark(&self, lookup: usize, flags: &[u8]) {
-        let step = self.lookup_steps().get(lookup).copied();
-        let matched = self.operations.iter().find_map(|operation| match operation {
-            Operation::Probe(probe) if Some(probe.step) == step => probe.matched.as_ref(),
-            _ => None,
-        });
-        for (matched, _) in matched.into_iter().flatten().zip(flags).filter(|(_, flag)| **flag != 0) {
-            matched.store(1, Ordering::Relaxed);
-        }
     }
 
     /// Lays out the members of a set as bits from `low` on, for values up to `high`.
@@ -235,23 +226,6 @@ impl Job {
         let mut parts: Vec<usize> = self.morsels.iter().map(|morsel| morsel.part).collect();
         parts.dedup();
         parts
-    }
-
-    /// Adds the groups that a kernel counted to a worker's.
-    pub fn absorb(
-        &self,
-        worker: &mut Worker,
-        numbers: &[i64],
-        width: usize,
-        accumulators: &[Accumulator],
-    ) -> Result<()> {
-        match (&self.sink, &mut worker.sink) {
-            (SinkPlan::Aggregate(plan), SinkState::Aggregate(state)) => {
-                worker.rows_out += plan.absorb(state, numbers, width, accumulators);
-                Ok(())
-            }
-            _ => Err(Error::internal("only an aggregation takes groups")),
-        }
     }
 }
 
@@ -280,7 +254,7 @@ impl Build {
     }
 
     /// Returns the payload columns.
-    pub fn columns(&self) -> &[Column] {
+    pub fn columns(&self) -> &[Arc<Column>] {
         &self.payload
     }
 

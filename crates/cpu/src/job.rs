@@ -25,6 +25,7 @@ use crate::{
     frame::{Frame, Layout, Matches},
     plan::Planner,
     probe::ProbeStep,
+    range::Domain,
     select::{Selection, SelectionState},
     sort,
 };
@@ -97,8 +98,8 @@ pub struct StepMetrics {
 /// A pipeline ready to run over morsels, from any number of workers at once.
 pub struct Job {
     pub(crate) layout: Layout,
-    /// The smallest and largest integer of each slot, where statistics know them.
-    pub(crate) ranges: Vec<Option<(i64, i64)>>,
+    /// What statistics know of each slot.
+    pub(crate) domains: Vec<Domain>,
     pub(crate) functions: Vec<Arc<UserFunction>>,
     pub(crate) table: Arc<Table>,
     /// Matches that follow from a source column, known for every frame from the start.
@@ -149,6 +150,10 @@ pub struct Worker {
     selection: SelectionState,
     pub(crate) counters: Vec<Counter>,
     pub(crate) rows_out: u64,
+    /// The rows collected are in the sink's order already.
+    pub(crate) sorted: bool,
+    /// The build, if it is laid out already.
+    pub(crate) built: Option<Build>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -218,7 +223,7 @@ impl Job {
             SinkPlan::Materialize { kinds, .. } => collector(kinds, "the result"),
         };
         let counters = vec![Counter::default(); self.labels.len()];
-        Worker { sink, selection: self.first.state(), counters, rows_out: 0 }
+        Worker { sink, selection: self.first.state(), counters, rows_out: 0, sorted: false, built: None }
     }
 
     /// Takes one morsel through the pipeline.
@@ -315,6 +320,7 @@ impl Job {
             (SinkPlan::Sort { keys, skip, fetch, output, .. }, SinkState::Collect(collector)) => {
                 let slots: Vec<SlotId> = keys.iter().map(|key| key.slot).chain(output.iter().copied()).collect();
                 collector.push_slots(morsel, frame, &slots)?;
+                worker.sorted = false;
                 if let Some(fetch) = fetch {
                     let keep = skip + fetch;
                     // Cut back now and then: amortised over several times as many rows as are kept.
@@ -354,6 +360,8 @@ impl Job {
                 sum.time += counter.time;
             }
         }
+        let built = workers.iter_mut().find_map(|worker| worker.built.take());
+        let sorted = matches!(workers.as_slice(), [worker] if worker.sorted);
         let (mut collectors, mut states) = (Vec::new(), Vec::new());
         for worker in workers {
             match worker.sink {
@@ -363,9 +371,15 @@ impl Job {
         }
         let (output, rows, bytes) = match &self.sink {
             SinkPlan::Build { keys, kinds, used, .. } => {
-                let (rows, mut vectors) = concat_all(kinds, collectors);
-                let payload = vectors.split_off(keys.len());
-                let build = Build::new(rows, vectors, payload, &kinds[keys.len()..], *used)?;
+                let build = match built {
+                    Some(build) => build,
+                    None => {
+                        let (rows, mut vectors) = concat_all(kinds, collectors);
+                        let payload = vectors.split_off(keys.len());
+                        Build::new(rows, vectors, payload, &kinds[keys.len()..], *used)?
+                    }
+                };
+                let rows = build.rows;
                 let bytes = build.byte_len();
                 (Output::Build(Arc::new(build)), rows, bytes)
             }
@@ -377,7 +391,10 @@ impl Job {
             SinkPlan::Sort { keys, skip, fetch, kinds, .. } => {
                 let (rows, all) = concat_all(kinds, collectors);
                 let keep = fetch.map_or(usize::MAX, |fetch| skip + fetch);
-                let order = sort::order(keys, &all[..keys.len()].iter().collect::<Vec<_>>(), rows, keep);
+                let order = match sorted {
+                    true => (0..rows.min(keep) as u32).collect(),
+                    false => sort::order(keys, &all[..keys.len()].iter().collect::<Vec<_>>(), rows, keep),
+                };
                 let order = &order[(*skip).min(order.len())..];
                 let vectors = all[keys.len()..].iter().map(|v| v.take(order)).collect();
                 self.table_of(vec![Chunk { morsel: 0, rows: order.len(), vectors }])

@@ -5,6 +5,7 @@
 //! thousand rows flow through the steps as a [`frame::Frame`]: row numbers that shrink as rows are dropped, and values
 //! that are fetched only when something needs them. `job.rs` is the place to start reading.
 
+mod absorb;
 mod aggregate;
 mod build;
 mod collect;
@@ -27,9 +28,10 @@ mod sort;
 mod support;
 mod vector;
 
+pub use absorb::{Arranged, Collected, LaidOut};
+pub use aggregate::HashedGroups;
 pub use build::Build;
 pub use collect::values_table;
-pub use fused::Numbers;
 pub use job::{Job, Morsel, Output, Parallel, Settings, StepMetrics, Worker};
 pub use mask::code_bounds;
 pub use memory::MemoryBudget;

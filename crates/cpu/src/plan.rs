@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use tandem_column::{BLOCK_ROWS, Data, Field, Repr, Table};
-use tandem_pipeline::{Expr, JoinKind, Pipeline, PipelineId, Probe, Query, Sink, SlotId, Step};
+use tandem_pipeline::{Expr, JoinKind, Pipeline, PipelineId, Probe, Query, Sink, SlotId, Step, range::Range};
 
 use crate::{
     aggregate::AggregatePlan,
@@ -173,7 +173,7 @@ impl<'q> Planner<'q> {
     pub(crate) fn add(&mut self, first: SlotId, exprs: &[Expr]) {
         let exprs: Vec<Expr> = exprs.iter().map(|expr| range::drop_checks(expr, &self.domains)).collect();
         for (i, expr) in exprs.iter().enumerate() {
-            let narrow = |(low, high): (i128, i128)| Some((i64::try_from(low).ok()?, i64::try_from(high).ok()?));
+            let narrow = |range: Range| Some((i64::try_from(range.low).ok()?, i64::try_from(range.high).ok()?));
             let mut slots = expr.slots().into_iter();
             let nullable = match expr {
                 Expr::Arithmetic(_) | Expr::Slot(_) | Expr::Cast { .. } | Expr::Literal(..) => {
@@ -357,9 +357,8 @@ impl<'q> Planner<'q> {
                 }
             }
         }
-        let ranges = self.domains.iter().map(|domain| domain.range.filter(|_| domain.dictionary.is_none()));
         Job {
-            ranges: ranges.collect(),
+            domains: self.domains,
             layout: self.layout,
             functions: self.query.functions.clone(),
             table: self.table,

@@ -7,7 +7,7 @@ KERNEL all_arguments(GLOBAL ulong *out, GLOBAL const uchar *null, int a, uint b,
     GROUP_BARRIER();
     /* The neighbour's number, through local memory. */
     uint next = scratch[(LOCAL_ID() + 1) % LOCAL_SIZE()];
-    out[GLOBAL_ID()] = (ulong)((i64)a + c) + b + d + next + (null ? 0 : 1000);
+    out[GLOBAL_ID()] = (ulong)(i64)a + (ulong)c + b + d + next + (null ? 0 : 1000);
 }
 
 /* Reverses each group through local memory. */

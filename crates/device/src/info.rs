@@ -11,6 +11,8 @@ pub enum Backend {
     Cuda,
     /// The simulator.
     Sim,
+    /// CUDA text on the processor, for tests.
+    Shim,
 }
 
 impl fmt::Display for Backend {
@@ -19,6 +21,7 @@ impl fmt::Display for Backend {
             Backend::OpenCl => "opencl",
             Backend::Cuda => "cuda",
             Backend::Sim => "sim",
+            Backend::Shim => "shim",
         })
     }
 }

@@ -14,7 +14,8 @@
 //! devices, `TANDEM_DEVICE_POOR=1` makes every device deny fp64 and 64-bit atomics. [`Search`] holds the same choices.
 //!
 //! [`Faulty`] makes any device fail on purpose; the module `conformance` (feature of that name) is what every backend
-//! must pass. `unsafe` is confined to the two modules that call C.
+//! must pass. The module `shim` (feature of that name) runs CUDA text on the processor, for tests; a search does not find
+//! it. `unsafe` is confined to the modules that call C.
 //!
 //! Kernel text is trusted: a kernel that writes out of bounds on a CPU device writes into this process.
 //!
@@ -40,6 +41,9 @@ mod object;
 #[allow(unsafe_code)]
 mod opencl;
 mod reservation;
+#[cfg(any(test, feature = "shim"))]
+#[allow(unsafe_code)]
+pub mod shim;
 mod sim;
 #[doc(hidden)]
 pub mod testing;
@@ -47,6 +51,8 @@ pub mod testing;
 mod tests;
 
 pub use bandwidth::{Bandwidths, bandwidth};
+#[cfg(feature = "cuda")]
+pub use cuda::compile_to_ptx;
 pub use device::{Argument, Device, Queue, Shape};
 pub use faulty::{Fault, Faulty, Operation};
 pub use find::{Found, Search, find};

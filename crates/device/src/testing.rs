@@ -19,6 +19,7 @@ pub fn has(found: &Found, backend: Backend) -> bool {
     let variable = match backend {
         Backend::OpenCl | Backend::Sim => "TANDEM_REQUIRE_OPENCL",
         Backend::Cuda => "TANDEM_REQUIRE_CUDA",
+        Backend::Shim => "TANDEM_REQUIRE_SHIM",
     };
     let required = env::var(variable).is_ok_and(|value| value == "1");
     let reasons: Vec<String> = found.unusable.iter().map(|(what, why)| format!("{what}: {why}")).collect();

@@ -162,11 +162,31 @@ pub enum FusedSink {
         /// What is computed for each.
         aggregates: Vec<FusedAggregate>,
     },
+    /// A hash table of groups, whose keys are numbers of 63 bits.
+    Hashed {
+        /// What a number is made of.
+        keys: Vec<HashKey>,
+        /// What is computed for each.
+        aggregates: Vec<FusedAggregate>,
+    },
     /// The rows that are left, with these values each.
     Rows {
         /// One column for each.
         values: Vec<Expr>,
+        /// The order that they are wanted in; none for any order.
+        order: Vec<OrderKey>,
     },
+}
+
+/// One key of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderKey {
+    /// Which of the values.
+    pub value: usize,
+    /// Largest first.
+    pub descending: bool,
+    /// Nulls before all values.
+    pub nulls_first: bool,
 }
 
 /// One key of an array of groups: its place is value − `min`, the last place is null where `nullable`.
@@ -182,7 +202,28 @@ pub struct GroupKey {
     pub nullable: bool,
 }
 
-/// One aggregate of an array of groups.
+/// One part of the number that stands for a group's keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HashKey {
+    /// What it says.
+    pub of: KeyOf,
+    /// How many bits lie below.
+    pub shift: u32,
+}
+
+/// What tells one group from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyOf {
+    /// The place of a key's value.
+    Place(GroupKey),
+    /// The entry of a lookup, plus 1; 0 for none. It stands for all keys that are payload of it: groups may then be finer than
+    /// asked for, until their keys' values are known.
+    Entry(usize),
+    /// The number of the source row among all of the table, in the same way.
+    Row,
+}
+
+/// One aggregate of groups.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FusedAggregate {
     /// What is computed.
@@ -215,6 +256,13 @@ pub enum Accumulator {
         /// Where the count is.
         count: usize,
     },
+    /// The sums of the four 32-bit limbs of 128-bit values, lowest first, and the count.
+    LimbSum {
+        /// Where the sum of the lowest limbs is; the others follow.
+        first: usize,
+        /// Where the count is.
+        count: usize,
+    },
     /// A sum of floats, and the count.
     FloatSum {
         /// Where the sum is.
@@ -231,6 +279,26 @@ pub enum Accumulator {
         /// The smallest, rather than the largest.
         smallest: bool,
     },
+    /// The smallest or largest 128-bit value, and the count.
+    WideBest {
+        /// Where its lower half is.
+        low: usize,
+        /// Where its higher half is.
+        high: usize,
+        /// Where the count is.
+        count: usize,
+        /// The smallest, rather than the largest.
+        smallest: bool,
+    },
+    /// The mean of floats, the sum of their squared differences from it, and the count.
+    Moments {
+        /// Where the mean is.
+        mean: usize,
+        /// Where the sum of squares is.
+        squares: usize,
+        /// Where the count is, which is of this aggregate alone.
+        count: usize,
+    },
 }
 
 impl Accumulator {
@@ -240,8 +308,25 @@ impl Accumulator {
             Accumulator::Count(count)
             | Accumulator::Sum { count, .. }
             | Accumulator::WideSum { count, .. }
+            | Accumulator::LimbSum { count, .. }
             | Accumulator::FloatSum { count, .. }
-            | Accumulator::Best { count, .. } => count,
+            | Accumulator::Best { count, .. }
+            | Accumulator::WideBest { count, .. }
+            | Accumulator::Moments { count, .. } => count,
+        }
+    }
+
+    /// Returns the last place that is used.
+    pub fn last(&self) -> usize {
+        match *self {
+            Accumulator::Count(count) => count,
+            Accumulator::Sum { sum, count } | Accumulator::FloatSum { sum, count } => sum.max(count),
+            Accumulator::WideSum { low, high, count } | Accumulator::WideBest { low, high, count, .. } => {
+                low.max(high).max(count)
+            }
+            Accumulator::LimbSum { first, count } => count.max(first + 3),
+            Accumulator::Best { best, count, .. } => best.max(count),
+            Accumulator::Moments { mean, squares, count } => mean.max(squares).max(count),
         }
     }
 }

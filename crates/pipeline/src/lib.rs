@@ -16,6 +16,7 @@ pub mod parse;
 pub mod print;
 #[cfg(any(test, feature = "random"))]
 pub mod random;
+pub mod range;
 pub mod scalar;
 mod schema;
 mod value;

@@ -266,6 +266,12 @@ impl AggregateFunction {
         matches!(self, AggregateFunction::CountRows | AggregateFunction::Count)
     }
 
+    /// Tells whether this is a variance or deviation.
+    pub fn is_spread(self) -> bool {
+        use AggregateFunction::*;
+        matches!(self, VarianceSample | VariancePopulation | DeviationSample | DeviationPopulation)
+    }
+
     /// Returns the types of the columns that a partial aggregation leaves for the final one.
     ///
     /// Counts: the count. Sum: the sum. Average: sum and count. Minimum, maximum, first, and, or: the value. Variance

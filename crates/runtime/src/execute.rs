@@ -153,7 +153,7 @@ impl Place {
                 let rows: usize = (0..job.morsels()).map(|morsel| job.morsel_rows(morsel)).sum();
                 options.progress.done.fetch_add(rows as u64, Ordering::Relaxed);
                 self.device = Some(metrics);
-                self.reason = job.rest().map(str::to_string);
+                self.reason = job.rest(&workers).map(str::to_string);
                 Some(workers)
             }
             Err(error) => {

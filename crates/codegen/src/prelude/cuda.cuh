@@ -12,15 +12,26 @@ typedef double f64;
 
 #define KERNEL extern "C" __global__
 #define GLOBAL
-#define FUNCTION __device__
+#define FUNCTION static __device__ inline
 #define ITEM (blockIdx.x * blockDim.x + threadIdx.x)
 #define ITEMS (gridDim.x * blockDim.x)
 #define HIGH_PRODUCT(a, b) __mul64hi(a, b)
+#define HIGH_PRODUCT_U64(a, b) __umul64hi(a, b)
+
+#define ATOMIC_ADD_32(place, value) atomicAdd((place), (u32)(value))
+#define ATOMIC_OR_32(place, value) atomicOr((place), (u32)(value))
+#define ATOMIC_AND_32(place, value) atomicAnd((place), (u32)(value))
+#define RAISE(flag) atomicOr((flag), 1)
+#define ATOMIC_ADD(place, value) atomicAdd((u64 *)(place), (u64)(i64)(value))
+#define ATOMIC_LEAST(place, value) atomicMin((place), (i64)(value))
+#define ATOMIC_MOST(place, value) atomicMax((place), (i64)(value))
+#define ATOMIC_ADD_F64(place, value) atomicAdd((f64 *)(place), (value))
+#define EXCHANGE_IF(place, expected, value) atomicCAS((place), expected, value)
 
 // Threads take rows in turn and share one table.
 #define FOR_ROWS(row, rows) for (u32 row = ITEM; row < (rows); row += ITEMS)
 #define TABLE(groups, size) (groups)
-#define ADD(place, value) atomicAdd((u64 *)(place), (u64)(i64)(value))
-#define LEAST(place, value) atomicMin((place), (i64)(value))
-#define MOST(place, value) atomicMax((place), (i64)(value))
-#define ADD_F64(place, value) atomicAdd((f64 *)(place), (value))
+#define ADD ATOMIC_ADD
+#define LEAST ATOMIC_LEAST
+#define MOST ATOMIC_MOST
+#define ADD_F64 ATOMIC_ADD_F64

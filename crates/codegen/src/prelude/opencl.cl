@@ -2,7 +2,9 @@
 #ifdef FP64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
-#if !defined(CHUNKED) && defined(ATOM64)
+// A product is rounded before it is added to, as on the processor: x·x − x·x is 0.
+#pragma OPENCL FP_CONTRACT OFF
+#ifdef ATOM64
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
 #endif
@@ -19,12 +21,36 @@ typedef double f64;
 #define AS_I64(value) as_long(value)
 #endif
 
+// A product and a sum are two roundings, as on the processor.
+#pragma OPENCL FP_CONTRACT OFF
+
 #define KERNEL __kernel
 #define GLOBAL __global
-#define FUNCTION
+// What a kernel does not call is not compiled.
+#define FUNCTION static inline
 #define ITEM get_global_id(0)
 #define ITEMS get_global_size(0)
-#define HIGH_PRODUCT(a, b) mul_hi(a, b)
+#define HIGH_PRODUCT(a, b) mul_hi((i64)(a), (i64)(b))
+#define HIGH_PRODUCT_U64(a, b) mul_hi((u64)(a), (u64)(b))
+
+#define ATOMIC_ADD_32(place, value) atomic_add((volatile GLOBAL u32 *)(place), value)
+#define ATOMIC_OR_32(place, value) atomic_or((volatile GLOBAL u32 *)(place), value)
+#define ATOMIC_AND_32(place, value) atomic_and((volatile GLOBAL u32 *)(place), value)
+#define RAISE(flag) atomic_or((volatile GLOBAL i32 *)(flag), 1)
+#ifdef ATOM64
+#define ATOMIC_ADD(place, value) atom_add((volatile GLOBAL i64 *)(place), (i64)(value))
+#define ATOMIC_LEAST(place, value) atom_min((volatile GLOBAL i64 *)(place), (i64)(value))
+#define ATOMIC_MOST(place, value) atom_max((volatile GLOBAL i64 *)(place), (i64)(value))
+#define EXCHANGE_IF(place, expected, value) atom_cmpxchg((volatile GLOBAL u64 *)(place), expected, value)
+#ifdef FP64
+void add_f64(volatile GLOBAL i64 *place, f64 value) {
+    // A guess: where it is wrong the exchange says what is there, and nothing is read but by atomic operations.
+    i64 before = 0, seen;
+    while ((seen = atom_cmpxchg(place, before, as_long(as_double(before) + value))) != before) before = seen;
+}
+#define ATOMIC_ADD_F64(place, value) add_f64((volatile GLOBAL i64 *)(place), (value))
+#endif
+#endif
 
 #ifdef CHUNKED
 // Work-item i takes rows i·share … and owns table i.
@@ -42,14 +68,8 @@ typedef double f64;
 // Work-items take rows in turn and share one table.
 #define FOR_ROWS(row, rows) for (u32 row = ITEM; row < (rows); row += ITEMS)
 #define TABLE(groups, size) (groups)
-#define ADD(place, value) atom_add((volatile GLOBAL i64 *)(place), (i64)(value))
-#define LEAST(place, value) atom_min((volatile GLOBAL i64 *)(place), (i64)(value))
-#define MOST(place, value) atom_max((volatile GLOBAL i64 *)(place), (i64)(value))
-#ifdef FP64
-void add_f64(volatile GLOBAL i64 *place, f64 value) {
-    i64 before = *place, seen;
-    while ((seen = atom_cmpxchg(place, before, as_long(as_double(before) + value))) != before) before = seen;
-}
-#define ADD_F64(place, value) add_f64((volatile GLOBAL i64 *)(place), (value))
-#endif
+#define ADD ATOMIC_ADD
+#define LEAST ATOMIC_LEAST
+#define MOST ATOMIC_MOST
+#define ADD_F64 ATOMIC_ADD_F64
 #endif

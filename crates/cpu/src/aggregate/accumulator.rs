@@ -2,7 +2,7 @@
 
 use arrow_buffer::i256;
 use hashbrown::HashSet;
-use tandem_column::{Repr, Result, Type, float_order, from_float_order};
+use tandem_column::{Dictionary, Repr, Result, Type, float_order, from_float_order};
 use tandem_pipeline::{
     Aggregate, AggregateFunction, Value,
     fused::Accumulator as Places,
@@ -121,7 +121,8 @@ impl Accumulator {
     }
 
     /// Adds what a kernel counted for a group, from its numbers.
-    pub(super) fn absorb(&mut self, group: usize, numbers: &[i64], places: &Places) {
+    pub(super) fn absorb(&mut self, group: usize, numbers: &[i64], places: &Places, words: Option<&Dictionary>) {
+        let smallest = self.smallest();
         if self.counted {
             self.counts[group] += numbers[places.count()];
         }
@@ -134,12 +135,36 @@ impl Accumulator {
                 let sum = (i128::from(numbers[high]) << 32) + i128::from(numbers[low]);
                 sums[group] = sums[group].wrapping_add(i256::from_i128(sum));
             }
+            (State::Wide(sums), Places::LimbSum { first, .. }) => {
+                let limbs = numbers[first..first + 4].iter().rev();
+                let sum = limbs
+                    .fold(i256::ZERO, |sum: i256, limb| (sum << 32u8).wrapping_add(i256::from_i128((*limb).into())));
+                sums[group] = sums[group].wrapping_add(sum);
+            }
+            (State::BestWide(best), Places::WideBest { low, high, smallest, .. }) => {
+                let value = i128::from(numbers[high]) << 64 | i128::from(numbers[low] as u64);
+                best[group] = if smallest { best[group].min(value) } else { best[group].max(value) };
+            }
+            (State::Spread(spread), Places::Moments { mean, squares, count }) => spread[group].merge(Moments {
+                count: numbers[count],
+                mean: f64::from_bits(numbers[mean] as u64),
+                squares: f64::from_bits(numbers[squares] as u64),
+            }),
             (State::Float(sums), Places::FloatSum { sum, .. }) => sums[group] += f64::from_bits(numbers[sum] as u64),
             (State::Best(best), Places::Best { best: place, smallest: true, .. }) => {
                 best[group] = best[group].min(numbers[place]);
             }
             (State::Best(best), Places::Best { best: place, smallest: false, .. }) => {
                 best[group] = best[group].max(numbers[place]);
+            }
+            (State::BestBytes(best), Places::Best { best: place, .. }) => {
+                let contributed = numbers[places.count()];
+                let Some(words) = words.filter(|_| contributed > 0) else { return };
+                let (word, first) = (words.get(numbers[place] as u32), self.counts[group] == contributed);
+                let better = if smallest { word < best[group].as_slice() } else { word > best[group].as_slice() };
+                if first || better {
+                    best[group] = word.to_vec();
+                }
             }
             (State::BestFloat(best), Places::Best { best: place, smallest, .. }) => {
                 let (old, new) = (float_order(best[group]), numbers[place]);

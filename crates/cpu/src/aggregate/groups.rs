@@ -50,7 +50,7 @@ impl Key {
             Origin::Source(_) => frame.source_column(self.slot).map(|column| (column, frame.rows(), None)),
             Origin::Payload { step, payload } => {
                 let build = frame.layout.builds[*step].as_ref().expect("a payload slot belongs to a probe");
-                Some((&build.payload[*payload], Rows::List(&[]), Some(frame.build_rows(*step)?)))
+                Some((&*build.payload[*payload], Rows::List(&[]), Some(frame.build_rows(*step)?)))
             }
             Origin::Computed => None,
         };
@@ -60,23 +60,27 @@ impl Key {
             let rows = listed.as_deref().map_or(rows, |list| Rows::List(list));
             return Ok(kernel::fetch_offsets(base, codes, rows, self.min));
         }
-        let vector = frame.vector(self.slot)?;
+        Ok(self.places_of(&*frame.vector(self.slot)?))
+    }
+
+    /// Returns the place of each value.
+    fn places_of(&self, vector: &Vector) -> Vec<u32> {
         let mut places: Vec<u32> = match &vector.values {
             Values::Int(values) => values.iter().map(|v| v.wrapping_sub(self.min) as u32).collect(),
             Values::Boolean(values) => values.iter().map(|v| i64::from(*v).wrapping_sub(self.min) as u32).collect(),
             Values::Code { codes, .. } => codes.iter().map(|c| i64::from(*c).wrapping_sub(self.min) as u32).collect(),
-            _ => return Err(crate::Error::internal("a coded group key has codes")),
+            _ => unreachable!("a coded group key has codes"),
         };
         if let Some(valid) = &vector.valid {
             places.iter_mut().zip(valid).filter(|(_, valid)| **valid == 0).for_each(|(place, _)| {
                 *place = self.size as u32 - 1;
             });
         }
-        Ok(places)
+        places
     }
 
     /// Turns places back into values.
-    fn values(&self, places: impl Iterator<Item = u64>, count: usize) -> Vector {
+    pub(super) fn values(&self, places: impl Iterator<Item = u64>, count: usize) -> Vector {
         let null = if self.nullable { self.size - 1 } else { u64::MAX };
         let mut valid = Vec::with_capacity(count);
         let ints: Vec<i64> = places
@@ -200,6 +204,21 @@ impl GroupTable {
                 let vectors = slots.iter().map(|slot| frame.vector(*slot)).collect::<Result<Vec<_>>>()?;
                 Ok(self.number_bytes(&vectors, frame.count()))
             }
+        }
+    }
+
+    /// Returns the group of each row of key values, making new ones as needed.
+    pub(super) fn groups_of(&mut self, vectors: &[Rc<Vector>], rows: usize) -> Vec<u32> {
+        match &self.packing {
+            Packing::Integer(keys) => {
+                let mut packed = vec![0u64; rows];
+                for ((key, shift), vector) in keys.iter().zip(vectors) {
+                    let places = key.places_of(vector);
+                    packed.iter_mut().zip(places).for_each(|(packed, place)| *packed |= u64::from(place) << shift);
+                }
+                packed.into_iter().map(|key| self.number_integer(key)).collect()
+            }
+            Packing::Bytes(_) => self.number_bytes(vectors, rows),
         }
     }
 

@@ -3,14 +3,17 @@
 mod accumulator;
 mod groups;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    rc::Rc,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use accumulator::{Accumulator, Groups};
 use groups::{GroupTable, Key, Packing, dense_groups, dense_values};
-use tandem_column::{Field, Repr, Result, Table, Type};
+use tandem_column::{Dictionary, Field, Repr, Result, Table, Type};
 use tandem_pipeline::{
     Aggregate, AggregateFunction, SlotId,
-    fused::{self, FusedAggregate, FusedSink, ROWS_COUNT},
+    fused::{self, FusedAggregate, FusedSink, HashKey, KeyOf, ROWS_COUNT},
 };
 
 use crate::{
@@ -32,6 +35,8 @@ const PARALLEL_GROUPS: usize = 1 << 14;
 pub(crate) struct AggregatePlan {
     keys: Vec<SlotId>,
     key_kinds: Vec<Type>,
+    /// The places of each key's values, where they are known.
+    places: Vec<Option<Key>>,
     mode: Mode,
     aggregates: Vec<Planned>,
     schema: Arc<[Field]>,
@@ -44,12 +49,29 @@ struct Planned {
     argument: Type,
     narrow: bool,
     total: bool,
+    /// What codes of the argument stand for, if it has codes.
+    dictionary: Option<Arc<Dictionary>>,
 }
 
 enum Mode {
     One,
     Dense { keys: Vec<Key>, groups: usize },
     Hash(Packing),
+}
+
+/// A hash table of groups that a kernel counted.
+#[derive(Clone, Copy, Debug)]
+pub struct HashedGroups<'t> {
+    /// What numbers are made of.
+    pub keys: &'t [HashKey],
+    /// The number of each place; all ones where there is no group.
+    pub numbers: &'t [u64],
+    /// The numbers of each group.
+    pub table: &'t [i64],
+    /// How many each has.
+    pub width: usize,
+    /// Where each aggregate is among them.
+    pub places: &'t [fused::Accumulator],
 }
 
 /// One worker's groups.
@@ -73,8 +95,9 @@ impl AggregatePlan {
         budget: &Arc<MemoryBudget>,
     ) -> AggregatePlan {
         let key_kinds: Vec<Type> = keys.iter().map(|slot| layout.slots[*slot].kind.clone()).collect();
-        let places: Option<Vec<Key>> =
+        let each: Vec<Option<Key>> =
             keys.iter().zip(&key_kinds).map(|(slot, kind)| Key::new(*slot, kind, &domains[*slot])).collect();
+        let places: Option<Vec<Key>> = each.iter().cloned().collect();
         let total = places
             .as_ref()
             .map(|keys| keys.iter().try_fold(1u64, |total, key| total.checked_mul(key.size)).unwrap_or(u64::MAX));
@@ -96,13 +119,13 @@ impl AggregatePlan {
                     let most = low.unsigned_abs().max(high.unsigned_abs());
                     u128::from(most) * (rows as u128) < i64::MAX as u128
                 });
-                let narrow = narrow && argument.repr() == Repr::Int;
                 let total = aggregate.filter.is_none() && domain.is_some_and(|d| !d.nullable) && !keys.is_empty();
-                Planned { aggregate: aggregate.clone(), argument, narrow, total }
+                let dictionary = domain.and_then(|domain| domain.dictionary.clone());
+                Planned { aggregate: aggregate.clone(), argument, narrow, total, dictionary }
             })
             .collect();
         let (keys, budget) = (keys.to_vec(), budget.clone());
-        AggregatePlan { keys, key_kinds, mode, aggregates, schema, collide, budget }
+        AggregatePlan { keys, key_kinds, places: each, mode, aggregates, schema, collide, budget }
     }
 
     /// Describes the choice made, for people.
@@ -184,21 +207,100 @@ impl AggregatePlan {
         Ok(())
     }
 
-    /// Describes the sink for a kernel.
+    /// Describes the sink for a kernel; `stands` tells what may stand for a slot's value, and how many such there are.
     ///
     /// # Errors
-    /// Unsupported, for groups that have no places.
-    pub(crate) fn fused(&self) -> Result<FusedSink> {
-        let (keys, groups) = match &self.mode {
-            Mode::One => (Vec::new(), 1),
-            Mode::Dense { keys, groups } => (keys.iter().map(Key::fused).collect(), *groups),
-            Mode::Hash(_) => return Err(Error::unsupported("groups without a small array are not on the device yet")),
-        };
+    /// Unsupported, for keys that no number of 63 bits stands for.
+    pub(crate) fn fused(&self, stands: &dyn Fn(SlotId) -> Option<(KeyOf, u64)>) -> Result<FusedSink> {
+        let words = |planned: &Planned| planned.argument.repr() != Repr::Bytes || planned.dictionary.is_some();
+        let best =
+            |planned: &Planned| matches!(planned.aggregate.function, AggregateFunction::Min | AggregateFunction::Max);
+        if self.aggregates.iter().any(|planned| best(planned) && !words(planned)) {
+            return Err(Error::unsupported("the smallest or largest plain string is not on the device yet"));
+        }
         let aggregates = self
             .aggregates
             .iter()
             .map(|planned| FusedAggregate { aggregate: planned.aggregate.clone(), narrow: planned.narrow });
-        Ok(FusedSink::Groups { keys, groups, aggregates: aggregates.collect() })
+        let aggregates = aggregates.collect();
+        let (keys, groups) = match &self.mode {
+            Mode::One => (Vec::new(), 1),
+            Mode::Dense { keys, groups } => (keys.iter().map(Key::fused).collect(), *groups),
+            Mode::Hash(_) => return Ok(FusedSink::Hashed { keys: self.hash_keys(stands)?, aggregates }),
+        };
+        Ok(FusedSink::Groups { keys, groups, aggregates })
+    }
+
+    /// Makes a number of the keys: places where they are known, else the rows or entries that hold them.
+    fn hash_keys(&self, stands: &dyn Fn(SlotId) -> Option<(KeyOf, u64)>) -> Result<Vec<HashKey>> {
+        let mut holders: Vec<(KeyOf, u64)> = Vec::new();
+        for (slot, _) in self.keys.iter().zip(&self.places).filter(|(_, place)| place.is_none()) {
+            let holder = stands(*slot);
+            let holder = holder.ok_or_else(|| Error::unsupported("groups by such keys are not on the device yet"))?;
+            if !holders.contains(&holder) {
+                holders.push(holder);
+            }
+        }
+        let places = self.places.iter().flatten().filter(|key| {
+            // A row or entry that is told apart already tells all it holds apart, too.
+            stands(key.slot).is_none_or(|holder| !holders.contains(&holder))
+        });
+        let places: Vec<(KeyOf, u64)> = places.map(|key| (KeyOf::Place(key.fused()), key.size)).collect();
+        let mut shift = 0;
+        let mut keys = Vec::with_capacity(self.keys.len());
+        for (of, size) in holders.into_iter().chain(places) {
+            keys.push(HashKey { of, shift });
+            shift += 64 - size.saturating_sub(1).leading_zeros();
+        }
+        if shift > 63 {
+            return Err(Error::unsupported("groups by more than 63 bits of keys are not on the device yet"));
+        }
+        Ok(keys)
+    }
+
+    /// Adds groups of a hash table that a kernel counted, `width` numbers each; returns how many rows they have.
+    pub(crate) fn absorb_hashed(
+        &self,
+        state: &mut AggregateState,
+        hashed: &HashedGroups<'_>,
+        fetch: &dyn Fn(SlotId, KeyOf, Vec<u64>) -> Result<Option<Rc<Vector>>>,
+    ) -> Result<u64> {
+        let HashedGroups { keys, numbers, table, width, places } = *hashed;
+        let met: Vec<usize> = (0..numbers.len()).filter(|place| numbers[*place] != u64::MAX).collect();
+        let part = |at: usize| {
+            let above = keys.get(at + 1).map_or(64, |next| next.shift);
+            let (shift, bits) = (keys[at].shift, above - keys[at].shift);
+            let mask = if bits == 0 { 0 } else { u64::MAX >> (64 - bits) };
+            met.iter().map(move |place| if bits == 0 { 0 } else { numbers[*place] >> shift & mask })
+        };
+        let mut vectors = Vec::with_capacity(self.keys.len());
+        for (slot, place) in self.keys.iter().zip(&self.places) {
+            let own = keys.iter().position(|key| matches!(key.of, KeyOf::Place(group) if group.slot == *slot));
+            if let (Some(at), Some(key)) = (own, place) {
+                vectors.push(Rc::new(key.values(part(at), met.len())));
+                continue;
+            }
+            let mut found = None;
+            for (at, key) in keys.iter().enumerate().filter(|(_, key)| !matches!(key.of, KeyOf::Place(_))) {
+                found = found.or(fetch(*slot, key.of, part(at).collect())?);
+            }
+            vectors.push(found.ok_or_else(|| Error::internal("a group has no key"))?);
+        }
+        let group_table = state.table.as_mut().expect("a hashed state has a table");
+        let groups = group_table.groups_of(&vectors, met.len());
+        let count = group_table.len();
+        state.accumulators.iter_mut().for_each(|accumulator| accumulator.resize(count));
+        let mut rows = 0;
+        for (place, group) in met.iter().zip(groups) {
+            let numbers = &table[place * width..(place + 1) * width];
+            rows += numbers[ROWS_COUNT] as u64;
+            for ((accumulator, places), planned) in state.accumulators.iter_mut().zip(places).zip(&self.aggregates) {
+                accumulator.absorb(group as usize, numbers, places, planned.dictionary.as_deref());
+            }
+        }
+        let bytes = group_table.byte_len() + state.accumulators.iter().map(Accumulator::byte_len).sum::<usize>();
+        state.reservation.grow_to(bytes)?;
+        Ok(rows)
     }
 
     /// Adds groups that a kernel counted, `width` numbers each; returns how many rows they have.
@@ -217,8 +319,8 @@ impl AggregatePlan {
             }
             rows += count as u64;
             state.met[group] = 1;
-            for (accumulator, places) in state.accumulators.iter_mut().zip(places) {
-                accumulator.absorb(group, numbers, places);
+            for ((accumulator, places), planned) in state.accumulators.iter_mut().zip(places).zip(&self.aggregates) {
+                accumulator.absorb(group, numbers, places, planned.dictionary.as_deref());
             }
         }
         rows

@@ -2,7 +2,8 @@
 //!
 //! [`conformance`] runs all checks on one device and panics at the first that fails; [`conformance_test!`] makes a test of
 //! it for all devices of a backend. A machine without the backend skips the test and prints why, unless the environment
-//! requires it: `TANDEM_REQUIRE_OPENCL=1` for `opencl` and `sim`, `TANDEM_REQUIRE_CUDA=1` for `cuda`.
+//! requires it: `TANDEM_REQUIRE_OPENCL=1` for `opencl` and `sim`, `TANDEM_REQUIRE_CUDA=1` for `cuda`,
+//! `TANDEM_REQUIRE_SHIM=1` for `shim`.
 //!
 //! [`conformance_test!`]: crate::conformance_test
 

@@ -1,8 +1,9 @@
 //! Devices through the CUDA driver, kernels compiled by NVRTC.
 //!
-//! **Not run yet**: no machine of the project has such a device. It is written against cudarc's thin layers
-//! (`driver::result` and `sys`), which load the driver at run time; the safe layer does not take argument lists that are
-//! known at run time only. Compute capability 5.0 is the least that NVRTC 12 compiles for. Binaries are PTX.
+//! **Not run yet**: no machine of the project has such a device; `docs/02-devices.md` says what is tested instead. It is
+//! written against cudarc's thin layers (`driver::result` and `sys`), which load the driver at run time; the safe layer
+//! does not take argument lists that are known at run time only. Compute capability 5.0 is the least that NVRTC 12
+//! compiles for. Binaries are PTX.
 //!
 //! Every call first makes the device's primary context current in its thread. Events are pairs, recorded before and after
 //! a command, so that they carry durations; local memory of all arguments together is the dynamic shared memory.
@@ -19,7 +20,12 @@ use std::sync::Arc;
 use cudarc::driver::result;
 use tandem_column::{Class, Error};
 
+pub use program::compile_to_ptx;
+
 use crate::{Device, Found};
+
+/// Why nothing can be compiled, and the remedy.
+const NO_COMPILER: &str = "no CUDA compiler: install NVRTC 12, for example the package nvidia-cuda-nvrtc-cu12";
 
 /// Adds all CUDA devices to `found`, or the reasons why there are none.
 pub(crate) fn discover(poor: bool, found: &mut Found) {
@@ -43,7 +49,7 @@ fn list(poor: bool) -> Result<Listed, String> {
     }
     // SAFETY: as above, for the compiler's library.
     if !unsafe { cudarc::nvrtc::sys::is_culib_present() } {
-        return Err("no CUDA compiler: install NVRTC 12, for example the package nvidia-cuda-nvrtc-cu12".to_owned());
+        return Err(NO_COMPILER.to_owned());
     }
     result::init().map_err(|error| format!("the CUDA driver does not start: {error}"))?;
     let count = result::device::get_count().map_err(|error| format!("the CUDA driver lists no devices: {error}"))?;

@@ -62,30 +62,12 @@ impl CudaProgram {
     /// Compiles text for the device's compute capability.
     pub(super) fn compile(
         context: &Arc<Context>,
-        (major, minor): (i32, i32),
+        capability: (i32, i32),
         source: &str,
         options: &str,
     ) -> Result<Program> {
-        if source.contains('\0') || options.contains('\0') {
-            return Err(Error::internal("kernel text or options contain a zero byte"));
-        }
-        let mut arguments = vec![format!("--gpu-architecture=compute_{major}{minor}")];
-        arguments.extend(options.split_whitespace().map(str::to_owned));
-        let options = CompileOptions { options: arguments, ..Default::default() };
-        let ptx = compile_ptx_with_opts(source, options).map_err(|error| {
-            let (code, log) = match &error {
-                CompileError::CompileError { nvrtc, log, .. } => {
-                    (nvrtc.to_string(), log.to_string_lossy().into_owned())
-                }
-                _ => (error.to_string(), String::new()),
-            };
-            let lines: Vec<&str> = log.lines().take(LOG_LINES).collect();
-            let (name, log) = (&context.info.name, lines.join("\n"));
-            Error::new(Class::Device, format!("kernel text does not compile on {name}: {code}\n{log}"))
-        })?;
-        let bytes = ptx.as_bytes().unwrap_or_default();
-        let ptx = CStr::from_bytes_until_nul(bytes).map_err(|_| Error::internal("the compiler gave no PTX"))?;
-        Self::module(context, ptx.to_owned()).map_err(|e| failed(e, "load compiled kernels"))
+        let ptx = compile_to_ptx(source, capability, options)?;
+        Self::module(context, ptx).map_err(|e| failed(e, "load compiled kernels"))
     }
 
     /// Loads PTX that [`ProgramPart::binary`] gave.
@@ -126,4 +108,33 @@ impl ProgramPart for CudaProgram {
     fn binary(&self) -> Result<Vec<u8>> {
         Ok(self.ptx.as_bytes().to_vec())
     }
+}
+
+/// Compiles CUDA text to PTX for a compute capability, such as (8, 0). Needs NVRTC but no device and no driver.
+///
+/// # Errors
+/// `Unsupported` if there is no NVRTC; `Device` with the first lines of the compiler's log.
+pub fn compile_to_ptx(source: &str, (major, minor): (i32, i32), options: &str) -> Result<CString> {
+    // SAFETY: only looks for the library.
+    if !unsafe { cudarc::nvrtc::sys::is_culib_present() } {
+        return Err(Error::unsupported(super::NO_COMPILER));
+    }
+    if source.contains('\0') || options.contains('\0') {
+        return Err(Error::internal("kernel text or options contain a zero byte"));
+    }
+    // A product is rounded before it is added to, as on the processor: x·x − x·x is 0.
+    let mut arguments = vec![format!("--gpu-architecture=compute_{major}{minor}"), "--fmad=false".to_owned()];
+    arguments.extend(options.split_whitespace().map(str::to_owned));
+    let options = CompileOptions { options: arguments, ..Default::default() };
+    let ptx = compile_ptx_with_opts(source, options).map_err(|error| {
+        let (code, log) = match &error {
+            CompileError::CompileError { nvrtc, log, .. } => (nvrtc.to_string(), log.to_string_lossy().into_owned()),
+            _ => (error.to_string(), String::new()),
+        };
+        let lines: Vec<&str> = log.lines().take(LOG_LINES).collect();
+        let log = lines.join("\n");
+        Error::new(Class::Device, format!("kernel text does not compile for compute {major}.{minor}: {code}\n{log}"))
+    })?;
+    let ptx = CStr::from_bytes_until_nul(ptx.as_bytes().unwrap_or_default());
+    Ok(ptx.map_err(|_| Error::internal("the compiler gave no PTX"))?.to_owned())
 }

@@ -3,6 +3,11 @@
 //! A pattern is compiled once. An escape character makes the next one literal; at the end of the pattern it stands for
 //! itself. Ignoring case compares characters by their simple upper and lower case.
 
+/// The code of `_` in [`Matcher::codes`].
+pub const ANY_CHARACTER: u16 = 256;
+/// The code of `%` in [`Matcher::codes`].
+pub const ANY_TEXT: u16 = 257;
+
 /// A compiled pattern.
 #[derive(Clone, Debug)]
 pub struct Matcher {
@@ -61,6 +66,23 @@ impl Matcher {
     /// Returns what the pattern amounts to.
     pub fn shape(&self) -> &Shape {
         &self.shape
+    }
+
+    /// Returns the pattern for a matcher of bytes: the bytes of characters, [`ANY_CHARACTER`] and [`ANY_TEXT`].
+    pub fn codes(&self) -> Vec<u16> {
+        let mut codes = Vec::new();
+        for (at, part) in self.parts.iter().enumerate() {
+            codes.extend((at > 0).then_some(ANY_TEXT));
+            for part in part {
+                match part {
+                    Part::Any => codes.push(ANY_CHARACTER),
+                    Part::Exactly(character) => {
+                        codes.extend(character.encode_utf8(&mut [0; 4]).bytes().map(u16::from));
+                    }
+                }
+            }
+        }
+        codes
     }
 
     /// Tells whether the text matches.

@@ -1,4 +1,6 @@
-//! Columns on a device: shared where it can read them in place, otherwise copied once and kept while they live.
+//! Columns on a device: *passive*, read where they are as far as a kernel touches them, or *active*, copied once and kept
+//! while they live. Columns of large tables that one pass reads are passive where the device can read host memory; what
+//! builds are made of, and all that probes look up at random, is active.
 
 use std::{
     collections::HashMap,
@@ -6,8 +8,8 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tandem_column::{Buffer, Column, Data, Error, Result};
-use tandem_device::{Device, Memory, Queue};
+use tandem_column::{Buffer, Column, Data, Result};
+use tandem_device::{Device, Kind, Memory, Queue};
 
 use super::DeviceMetrics;
 
@@ -28,6 +30,8 @@ struct Known {
 pub(super) struct Held {
     pub(super) values: Memory,
     pub(super) validity: Option<Memory>,
+    /// The bytes of text.
+    pub(super) bytes: Option<Memory>,
 }
 
 impl Resident {
@@ -35,6 +39,7 @@ impl Resident {
     pub(super) fn hold(
         &self,
         column: &Arc<Column>,
+        passive: bool,
         device: &dyn Device,
         queue: &mut dyn Queue,
         metrics: &mut DeviceMetrics,
@@ -46,41 +51,59 @@ impl Resident {
             metrics.bytes_shared += if known.held.values.is_shared() { column.byte_len() as u64 } else { 0 };
             return Ok(known.held.clone());
         }
-        let held = place(column, device, queue, metrics)?;
+        let held = place(column, passive, device, queue, metrics)?;
         columns.insert(address, Known { column: Arc::downgrade(column), held: held.clone() });
         Ok(held)
+    }
+
+    /// Keeps the memory of a column that was computed on the device.
+    pub(super) fn keep(&self, column: &Arc<Column>, held: Held) {
+        let known = Known { column: Arc::downgrade(column), held };
+        self.columns.lock().insert(Arc::as_ptr(column) as usize, known);
     }
 }
 
 /// Puts a column on the device.
-pub(super) fn place(
+fn place(
     column: &Column,
+    passive: bool,
     device: &dyn Device,
     queue: &mut dyn Queue,
     metrics: &mut DeviceMetrics,
 ) -> Result<Held> {
-    let mut put = |bytes: Buffer<u8>| place_bytes(bytes, device, queue, metrics);
+    let mut put = |bytes: Buffer<u8>| place_bytes(bytes, passive, device, queue, metrics);
     let values = match &column.data {
         Data::Int { codes, .. } | Data::Dictionary { codes, .. } => put(codes.bytes())?,
         Data::Float32(values) => put(values.bytes())?,
         Data::Float64(values) => put(values.bytes())?,
-        Data::Wide(_) | Data::Bytes { .. } => {
-            return Err(Error::unsupported("values of this form are not on the device"));
-        }
+        Data::Wide(values) => put(values.bytes())?,
+        Data::Bytes { offsets, .. } => put(offsets.bytes())?,
+    };
+    let bytes = match &column.data {
+        Data::Bytes { bytes, .. } => Some(put(at_least_one(bytes.clone()))?),
+        _ => None,
     };
     let validity = column.validity.as_ref().map(|validity| put(validity.buffer().bytes())).transpose()?;
-    Ok(Held { values, validity })
+    Ok(Held { values, validity, bytes })
+}
+
+/// Devices have no memory of no bytes.
+pub(super) fn at_least_one(bytes: Buffer<u8>) -> Buffer<u8> {
+    if bytes.is_empty() { std::iter::once(0).collect() } else { bytes }
 }
 
 /// Puts bytes on the device.
 pub(super) fn place_bytes(
     bytes: Buffer<u8>,
+    passive: bool,
     device: &dyn Device,
     queue: &mut dyn Queue,
     metrics: &mut DeviceMetrics,
 ) -> Result<Memory> {
     let length = bytes.len();
-    if device.info().shared_memory && length > 0 {
+    let info = device.info();
+    // A processor's memory is the host's: nothing is won by a copy.
+    if info.shared_memory && length > 0 && (passive || info.kind == Kind::Cpu) {
         metrics.bytes_shared += length as u64;
         return device.share(&bytes);
     }

@@ -1,17 +1,18 @@
-//! One job on one device: data in place, a launch for each part, the groups read back.
+//! One job on one device: data in place, a launch for each part, what comes out read back.
 
 use std::collections::{HashMap, hash_map::Entry};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tandem_codegen::{Binding, Kernel, Layout, Output};
+use tandem_codegen::{Binding, Kernel, Layout, Output, SECTOR};
 use tandem_column::{Buffer, Column, Data, Error, Part, Result};
 use tandem_cpu::{Job, Worker, code_bounds};
-use tandem_device::{Argument, Event, Kernel as DeviceKernel, Memory, Queue, Shape};
-use tandem_pipeline::fused::{Fused, FusedStep, Way};
+use tandem_device::{Argument, Event, Kernel as DeviceKernel, Memory, Program, Queue, Shape};
+use tandem_pipeline::fused::{Fused, FusedSink, FusedStep, HashKey, Origin, Way};
 
 use super::{
-    Accelerator, DeviceMetrics,
-    data::{Held, place, place_bytes},
+    Accelerator, DeviceMetrics, Traffic,
+    data::{Held, at_least_one, place_bytes},
 };
 use crate::Cancel;
 
@@ -19,14 +20,15 @@ use crate::Cancel;
 const ITEMS_PER_UNIT: usize = 4;
 /// Groups of work-items for each unit of a device on which they take rows in turn.
 const GROUPS_PER_UNIT: usize = 8;
-/// The most memory for tables of groups.
-const TABLE_BYTES: usize = 256 << 20;
 
 /// What all launches of a job share.
+#[derive(Default)]
 struct Shared {
     sets: Vec<(Memory, i64)>,
     lookups: Vec<Placed>,
-    failed: Memory,
+    /// What expressions give for each word of a dictionary, texts and patterns.
+    constants: Vec<(Binding, Memory)>,
+    failed: Option<Memory>,
 }
 
 /// What kernels read, and mark, of a lookup's build.
@@ -41,26 +43,42 @@ struct Placed {
 
 /// Where a launch writes.
 #[derive(Default)]
-struct Outputs {
-    groups: Option<Memory>,
-    counts: Option<Memory>,
-    values: Vec<Memory>,
-    nulls: Vec<Option<Memory>>,
+pub(super) struct Outputs {
+    pub(super) groups: Option<Memory>,
+    pub(super) numbers: Option<Memory>,
+    pub(super) mask: u32,
+    pub(super) full: Option<Memory>,
+    /// Rows of earlier parts.
+    first_row: u32,
+    pub(super) counts: Option<Memory>,
+    pub(super) counts_from: u32,
+    pub(super) values: Vec<Option<Memory>>,
+    pub(super) nulls: Vec<Option<Memory>>,
+    pub(super) ordinals: Vec<Memory>,
+    /// Flags of the sectors read of each column, where that is counted.
+    touched: HashMap<usize, Memory>,
 }
 
 /// One job on its way over one device.
-struct Run<'r> {
-    accelerator: &'r Accelerator,
-    job: &'r Job,
-    cancel: &'r Cancel,
+pub(super) struct Run<'r> {
+    pub(super) accelerator: &'r Accelerator,
+    pub(super) job: &'r Job,
+    pub(super) cancel: &'r Cancel,
     fused: Fused,
-    parts: Vec<usize>,
-    /// The kernels of each layout that parts have.
-    kernels: HashMap<Vec<Option<Layout>>, (Kernel, Vec<DeviceKernel>)>,
+    pub(super) parts: Vec<usize>,
+    /// These are all parts of the job: what is sorted or laid out here needs no merging.
+    pub(super) whole: bool,
+    /// The kernels of each layout that parts have, and which of them are a part's.
+    kernels: Vec<(Kernel, Vec<DeviceKernel>)>,
+    kernel_of: HashMap<usize, usize>,
     shared: Shared,
-    queue: Box<dyn Queue>,
-    events: Vec<Event>,
-    metrics: DeviceMetrics,
+    pub(super) outputs: Outputs,
+    pub(super) queue: Box<dyn Queue>,
+    pub(super) events: Vec<Event>,
+    pub(super) metrics: DeviceMetrics,
+    pub(super) operators: HashMap<&'static str, DeviceKernel>,
+    /// Programs that were compiled now.
+    fresh: Vec<(String, Program)>,
 }
 
 pub(super) fn run(
@@ -69,158 +87,136 @@ pub(super) fn run(
     parts: Vec<usize>,
     cancel: &Cancel,
 ) -> Result<(Worker, DeviceMetrics)> {
-    let mut metrics = DeviceMetrics { names: vec![accelerator.label()], ..DeviceMetrics::default() };
-    let fused = job.fused()?;
+    let mut run = Run {
+        accelerator,
+        job,
+        cancel,
+        fused: job.fused()?,
+        whole: parts == job.parts(),
+        parts,
+        kernels: Vec::new(),
+        kernel_of: HashMap::new(),
+        shared: Shared::default(),
+        outputs: Outputs::default(),
+        queue: accelerator.device.queue()?,
+        events: Vec::new(),
+        metrics: DeviceMetrics { names: vec![accelerator.label()], ..DeviceMetrics::default() },
+        operators: HashMap::new(),
+        fresh: Vec::new(),
+    };
     let mut worker = job.worker();
-    let Some(&first) = parts.first() else { return Ok((worker, metrics)) };
-    // Parts of one layout share their kernels; what comes out is the same for all.
-    let mut kernels = HashMap::new();
-    let mut fresh = Vec::new();
-    for &part in &parts {
-        let Entry::Vacant(entry) = kernels.entry(layout_of(job, part)) else { continue };
-        let kernel = accelerator.generate(job, part)?;
-        let (program, compiled) = accelerator.program(&kernel, &mut metrics)?;
-        if compiled {
-            fresh.push((kernel.text.clone(), program.clone()));
+    if !run.parts.is_empty() {
+        run.compile()?;
+        run.prepare()?;
+        match run.kernels[0].0.output.clone() {
+            output @ Output::Groups { .. } => run.groups(&output, &mut worker)?,
+            Output::Rows { .. } => match job.wants_places().filter(|_| run.whole) {
+                Some(existence) => run.build(&mut worker, existence)?,
+                None => run.rows(&mut worker)?,
+            },
         }
-        let entries = kernel.names.iter().map(|name| program.kernel(name)).collect::<Result<Vec<_>>>()?;
-        entry.insert((kernel, entries));
-    }
-    let kernel = kernels[&layout_of(job, first)].0.clone();
-    let mut queue = accelerator.device.queue()?;
-    let shared = prepare(accelerator, job, &fused, &kernel, queue.as_mut(), &mut metrics)?;
-    let events = Vec::new();
-    let mut run = Run { accelerator, job, cancel, fused, parts, kernels, shared, queue, events, metrics };
-    match &kernel.output {
-        Output::Groups { .. } => run.groups(&kernel.output, &mut worker)?,
-        Output::Rows(_) => run.rows(&mut worker)?,
-    }
-    let mut failed = [0u8; 4];
-    run.queue.read(&run.shared.failed, 0, &mut failed, &[])?;
-    if failed != [0; 4] {
-        return Err(Error::unsupported("a row has no value: the processor finds which"));
-    }
-    run.matched()?;
-    run.metrics.kernels = kernel_time(&run.events);
-    // Drivers finish compiling at the first launch: only now the binary is all there is to load.
-    for (text, program) in fresh {
-        accelerator.cache.save(&text, accelerator.device.as_ref(), &program);
+        run.check_failed()?;
+        run.matched()?;
+        run.metrics.kernels = kernel_time(&run.events);
+        // Drivers finish compiling at the first launch: only now the binary is all there is to load.
+        for (text, program) in &run.fresh {
+            accelerator.cache.save(text, accelerator.device.as_ref(), program);
+        }
     }
     Ok((worker, run.metrics))
 }
 
-/// Returns the layout of each column of a part, where a kernel can read it.
-fn layout_of(job: &Job, part: usize) -> Vec<Option<Layout>> {
-    job.table().parts[part].columns.iter().map(|column| Layout::of(column).ok()).collect()
-}
-
 impl Run<'_> {
-    /// Counts groups over all parts and adds them to the worker's.
-    fn groups(&mut self, output: &Output, worker: &mut Worker) -> Result<()> {
-        let (width, groups) = (output.group_width(), output.groups());
-        let (shape, tables) = self.group_shape(groups * width * 8)?;
-        self.describe(shape, &format!("{tables} tables of {groups} groups, {width} numbers each"));
-        let empty = output.empty_group();
-        let numbers: Buffer<i64> = empty.iter().copied().cycle().take(tables * groups * width).collect();
-        let table = self.allocate(numbers.len() * 8)?;
-        self.metrics.bytes_to += numbers.len() as u64 * 8;
-        self.queue.write(&table, 0, numbers.bytes(), &[])?;
-        let outputs = Outputs { groups: Some(table.clone()), ..Outputs::default() };
+    /// Generates and compiles the kernels: parts of one layout share theirs, and what comes out is the same for all.
+    fn compile(&mut self) -> Result<()> {
+        let mut known: HashMap<Vec<Option<Layout>>, usize> = HashMap::new();
         for part in self.parts.clone() {
-            self.cancel.check()?;
-            self.launch(part, 0, shape, &outputs)?;
-        }
-        let numbers = self.read_numbers(&table, tables * groups * width)?;
-        numbers
-            .chunks_exact(groups * width)
-            .try_for_each(|table| self.job.absorb(worker, table, width, output.accumulators()))
-    }
-
-    /// Computes the rows that are left of each part, by counting, adding up and writing, and adds them to the worker's.
-    fn rows(&mut self, worker: &mut Worker) -> Result<()> {
-        let shape = self.shape();
-        let items = shape.groups * shape.items;
-        self.describe(shape, "rows counted, then written");
-        let counts = self.allocate(items * 8)?;
-        for part in self.parts.clone() {
-            self.cancel.check()?;
-            if self.job.has_enough() {
-                return Ok(());
-            }
-            let mut outputs = Outputs { counts: Some(counts.clone()), ..Outputs::default() };
-            if !self.launch(part, 0, shape, &outputs)? {
-                continue;
-            }
-            let mut bytes = vec![0u8; items * 4];
-            self.queue.read(&counts, 0, &mut bytes, &[])?;
-            let kept = bytes.as_chunks::<4>().0.iter().map(|count| u32::from_le_bytes(*count));
-            let mut total = 0;
-            let places: Buffer<u32> = kept
-                .map(|count| {
-                    total += count;
-                    total - count
-                })
-                .collect();
-            self.metrics.bytes_back += bytes.len() as u64;
-            let rows = total as usize;
-            if rows == 0 {
-                continue;
-            }
-            self.metrics.bytes_to += bytes.len() as u64;
-            self.queue.write(&counts, items * 4, places.bytes(), &[])?;
-            // A part without nulls has no flags, whatever others have.
-            let Output::Rows(nullable) = self.kernels[&layout_of(self.job, part)].0.output.clone() else {
-                return Err(Error::internal("all parts of a job give rows"));
+            let layout: Vec<Result<Layout>> =
+                self.job.table().parts[part].columns.iter().map(|column| Layout::of(column)).collect();
+            let at = match known.entry(layout.iter().map(|layout| layout.as_ref().ok().copied()).collect()) {
+                Entry::Occupied(entry) => *entry.get(),
+                Entry::Vacant(entry) => {
+                    let kernel = self.accelerator.generate(self.job, &self.fused, &layout)?;
+                    let program = self.program(&kernel.text)?;
+                    let entries = kernel.names.iter().map(|name| program.kernel(name)).collect::<Result<Vec<_>>>()?;
+                    self.kernels.push((kernel, entries));
+                    *entry.insert(self.kernels.len() - 1)
+                }
             };
-            for &nullable in &nullable {
-                outputs.values.push(self.allocate(rows * 8)?);
-                outputs.nulls.push(if nullable { Some(self.allocate(rows)?) } else { None });
-            }
-            self.launch(part, 1, shape, &outputs)?;
-            let mut columns = Vec::with_capacity(nullable.len());
-            for (values, nulls) in outputs.values.iter().zip(&outputs.nulls) {
-                let numbers = self.read_numbers(values, rows)?;
-                let nulls = match nulls {
-                    Some(memory) => {
-                        let mut flags = vec![0u8; rows];
-                        self.queue.read(memory, 0, &mut flags, &[])?;
-                        self.metrics.bytes_back += rows as u64;
-                        Some(flags)
-                    }
-                    None => None,
-                };
-                columns.push((numbers, nulls));
-            }
-            self.job.collect(worker, part, rows, columns)?;
+            self.kernel_of.insert(part, at);
         }
         Ok(())
     }
 
+    /// Returns the program of a text.
+    pub(super) fn program(&mut self, text: &str) -> Result<Program> {
+        let (program, compiled) = self.accelerator.program(text, &mut self.metrics)?;
+        if compiled {
+            self.fresh.push((text.to_string(), program.clone()));
+        }
+        Ok(program)
+    }
+
+    /// Returns the kernels of a part.
+    pub(super) fn kernel(&self, part: usize) -> &(Kernel, Vec<DeviceKernel>) {
+        &self.kernels[self.kernel_of[&part]]
+    }
+
+    /// Returns what the numbers of hashed groups are made of.
+    pub(super) fn hash_keys(&self) -> Vec<HashKey> {
+        match &self.fused.sink {
+            FusedSink::Hashed { keys, .. } => keys.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Fails if some row has no value.
+    fn check_failed(&mut self) -> Result<()> {
+        let Some(failed) = self.shared.failed.clone() else { return Ok(()) };
+        let mut flag = [0; 4];
+        self.read(&failed, 0, &mut flag)?;
+        match flag {
+            [0, 0, 0, 0] => Ok(()),
+            _ => Err(Error::unsupported("a row has no value: the processor finds which")),
+        }
+    }
+
     /// Notes in the job which build rows met a row.
     fn matched(&mut self) -> Result<()> {
-        for (lookup, placed) in self.shared.lookups.iter().enumerate() {
-            let (Some(memory), Some(build)) = (&placed.matched, self.job.build_of(lookup)) else { continue };
-            let mut flags = vec![0; build.entries()];
-            self.queue.read(memory, 0, &mut flags, &[])?;
-            self.metrics.bytes_back += flags.len() as u64;
+        for lookup in 0..self.shared.lookups.len() {
+            let Some(matched) = self.shared.lookups[lookup].matched.clone() else { continue };
+            let mut flags = vec![0; matched.len()];
+            self.read(&matched, 0, &mut flags)?;
             self.job.mark(lookup, &flags);
         }
         Ok(())
     }
 
-    fn allocate(&self, bytes: usize) -> Result<Memory> {
+    pub(super) fn allocate(&self, bytes: usize) -> Result<Memory> {
         self.accelerator.device.allocate(bytes)
     }
 
-    fn read_numbers(&mut self, memory: &Memory, count: usize) -> Result<Vec<i64>> {
-        let mut bytes = vec![0u8; count * 8];
-        self.queue.read(memory, 0, &mut bytes, &[])?;
+    /// Copies bytes back and waits for them.
+    pub(super) fn read(&mut self, memory: &Memory, at: usize, bytes: &mut [u8]) -> Result<()> {
+        self.queue.read(memory, at, bytes, &[])?;
         self.metrics.bytes_back += bytes.len() as u64;
+        Ok(())
+    }
+
+    pub(super) fn read_numbers(&mut self, memory: &Memory, count: usize) -> Result<Vec<i64>> {
+        let mut bytes = vec![0; count * 8];
+        self.read(memory, 0, &mut bytes)?;
         Ok(bytes.as_chunks::<8>().0.iter().map(|number| i64::from_le_bytes(*number)).collect())
     }
 
+    pub(super) fn read_places(&mut self, memory: &Memory, count: usize) -> Result<Vec<u32>> {
+        let mut bytes = vec![0; count * 4];
+        self.read(memory, 0, &mut bytes)?;
+        Ok(bytes.as_chunks::<4>().0.iter().map(|number| u32::from_le_bytes(*number)).collect())
+    }
+
     /// Chooses how many work-items run.
-    fn shape(&self) -> Shape {
+    pub(super) fn shape(&self) -> Shape {
         let info = self.accelerator.device.info();
         match self.accelerator.traits.chunked {
             true => Shape { groups: info.units * ITEMS_PER_UNIT, items: 1 },
@@ -228,46 +224,163 @@ impl Run<'_> {
         }
     }
 
-    /// Chooses how many work-items run, and how many tables of so many bytes they need.
-    fn group_shape(&self, bytes: usize) -> Result<(Shape, usize)> {
-        let mut shape = self.shape();
-        if bytes > TABLE_BYTES {
-            return Err(Error::unsupported(format!("the groups take more than {TABLE_BYTES} bytes on the device")));
-        }
-        if !self.accelerator.traits.chunked {
-            return Ok((shape, 1));
-        }
-        shape.groups = shape.groups.min(TABLE_BYTES / bytes.max(1));
-        Ok((shape, shape.groups))
-    }
-
     /// Notes the text of each kernel and how it is launched.
-    fn describe(&mut self, shape: Shape, what: &str) {
+    pub(super) fn describe(&mut self, shape: Shape, what: &str) {
         let Shape { groups, items } = shape;
-        let texts = self.kernels.values().map(|(kernel, _)| {
+        let texts = self.kernels.iter().map(|(kernel, _)| {
             format!("// {groups} groups of {items} work-items for each part; {what}\n{}", &kernel.text[kernel.body..])
         });
         self.metrics.texts = texts.collect();
     }
 
-    /// Launches a kernel over one part; false if statistics show that it has no row to keep.
-    fn launch(&mut self, part: usize, which: usize, shape: Shape, outputs: &Outputs) -> Result<bool> {
-        let (kernel, entries) = &self.kernels[&layout_of(self.job, part)];
-        let part: &Part = &self.job.table().parts[part];
+    /// Launches a kernel over one part, unless statistics show that it has no row to keep.
+    pub(super) fn launch(&mut self, part: usize, which: usize, shape: Shape) -> Result<()> {
+        let (kernel, entries) = self.kernel(part).clone();
+        let job = self.job;
+        let parts = &job.table().parts;
+        // Only kernels of smaller tables read it.
+        self.outputs.first_row = parts[..part].iter().map(|part| part.rows).sum::<usize>() as u32;
+        let part: &Part = &parts[part];
         let mut held: HashMap<usize, Held> = HashMap::new();
         for binding in &kernel.bindings {
-            if let Binding::Column(column) = binding {
-                let (device, queue) = (self.accelerator.device.as_ref(), self.queue.as_mut());
-                let place = self.accelerator.columns.hold(&part.columns[*column], device, queue, &mut self.metrics)?;
-                held.insert(*column, place);
+            match binding {
+                Binding::Column(column) => {
+                    let (device, queue) = (self.accelerator.device.as_ref(), self.queue.as_mut());
+                    let (column_of, passive) = (&part.columns[*column], !job.is_reference());
+                    let memory = self.accelerator.columns.hold(column_of, passive, device, queue, &mut self.metrics)?;
+                    held.insert(*column, memory);
+                }
+                Binding::Touched(column) => {
+                    let sectors = values_bytes(&part.columns[*column]).div_ceil(SECTOR).max(1);
+                    let flags = self.filled(sectors, 0)?;
+                    self.outputs.touched.insert(*column, flags);
+                }
+                _ => {}
             }
         }
-        let Some(arguments) = arguments(kernel, &self.fused, part, &held, &self.shared, outputs)? else {
-            return Ok(false);
+        if let Some(arguments) = arguments(&kernel, &self.fused, part, &held, &self.shared, &self.outputs)? {
+            self.metrics.launches += 1;
+            self.events.push(self.queue.launch(&entries[which], &arguments, shape, &[])?);
+            self.trace(part, &held)?;
+        }
+        self.outputs.touched.clear();
+        Ok(())
+    }
+
+    /// Counts what a launch touched of each column.
+    fn trace(&mut self, part: &Part, held: &HashMap<usize, Held>) -> Result<()> {
+        let mut touched: Vec<(usize, Memory)> = self.outputs.touched.drain().collect();
+        touched.sort_by_key(|(column, _)| *column);
+        for (column, flags) in touched {
+            let mut sectors = vec![0; flags.len()];
+            self.queue.read(&flags, 0, &mut sectors, &[])?;
+            let bytes = values_bytes(&part.columns[column]);
+            let read = sectors.iter().filter(|flag| **flag != 0).count() * SECTOR;
+            let name = &self.fused.slots[column].name;
+            let passive = held.get(&column).is_some_and(|held| held.values.is_shared());
+            let known = self.metrics.traffic.iter().position(|traffic| traffic.column == *name);
+            let at = known.unwrap_or_else(|| {
+                self.metrics.traffic.push(Traffic { column: name.clone(), bytes: 0, touched: 0, passive });
+                self.metrics.traffic.len() - 1
+            });
+            let traffic = &mut self.metrics.traffic[at];
+            traffic.bytes += bytes as u64;
+            traffic.touched += read.min(bytes) as u64;
+        }
+        Ok(())
+    }
+
+    /// Allocates memory whose bytes are all the same.
+    pub(super) fn filled(&mut self, bytes: usize, byte: u8) -> Result<Memory> {
+        let memory = self.allocate(bytes)?;
+        self.queue.fill(&memory, 0, bytes, byte, &[])?;
+        Ok(memory)
+    }
+
+    /// Puts what all parts share on the device.
+    fn prepare(&mut self) -> Result<()> {
+        let bindings = self.kernels[0].0.bindings.clone();
+        let member = |step: &FusedStep| match step {
+            FusedStep::Member { column, set } => Some((*set, *column)),
+            _ => None,
         };
-        self.metrics.launches += 1;
-        self.events.push(self.queue.launch(&entries[which], &arguments, shape, &[])?);
-        Ok(true)
+        let mut members: Vec<(usize, usize)> = self.fused.steps.iter().filter_map(member).collect();
+        // Steps are in another order than the planner's.
+        members.sort_unstable();
+        let mut sets = Vec::with_capacity(members.len());
+        for (set, column) in members {
+            let range = self.job.table().statistics[column].range;
+            let (low, high) = range.ok_or_else(|| Error::unsupported("the range of a joined column is not known"))?;
+            let words: Buffer<u32> = self.job.set_bits(set, low, high).into();
+            sets.push((self.place_bytes(words.bytes())?, low));
+        }
+        let mut lookups = Vec::with_capacity(self.fused.lookups.len());
+        for lookup in 0..self.fused.lookups.len() {
+            let build = self.job.build_of(lookup).ok_or_else(|| Error::internal("a lookup has no build"))?;
+            let mut placed = Placed::default();
+            for (payload, column) in build.columns().iter().enumerate() {
+                let used = bindings.contains(&Binding::Payload { lookup, payload });
+                let held = if used { Some((self.place(column)?, base(column))) } else { None };
+                placed.payloads.push(held);
+            }
+            for binding in &bindings {
+                match binding {
+                    Binding::KeyBits(at) if *at == lookup => {
+                        let bits: Buffer<u32> = build.key_bits().into();
+                        placed.bits = Some(self.place_bytes(bits.bytes())?);
+                    }
+                    Binding::Starts(at) if *at == lookup => {
+                        let starts: Buffer<u32> = build.starts().iter().copied().collect();
+                        placed.starts = Some(self.place_bytes(starts.bytes())?);
+                    }
+                    Binding::PackedKeys(at) if *at == lookup => {
+                        let keys: Buffer<u64> = build.packed_keys().iter().copied().collect();
+                        placed.keys = Some(self.place_bytes(keys.bytes())?);
+                    }
+                    Binding::Matched(at) if *at == lookup => {
+                        let matched = self.allocate(build.entries())?;
+                        self.queue.fill(&matched, 0, build.entries(), 0, &[])?;
+                        placed.matched = Some(matched);
+                    }
+                    _ => {}
+                }
+            }
+            lookups.push(placed);
+        }
+        let constants = self.constants(&bindings)?;
+        let failed = self.allocate(4)?;
+        self.queue.fill(&failed, 0, 4, 0, &[])?;
+        self.shared = Shared { sets, lookups, constants, failed: Some(failed) };
+        Ok(())
+    }
+
+    /// Evaluates expressions for each word of a dictionary; puts texts and patterns on the device.
+    fn constants(&mut self, bindings: &[Binding]) -> Result<Vec<(Binding, Memory)>> {
+        let mut placed = Vec::new();
+        for binding in bindings {
+            let bytes: Buffer<u8> = match binding {
+                Binding::Mapped(mapping) => {
+                    let (numbers, nulls) = mapping.evaluate(&*self.job.words(mapping.words)?)?;
+                    let nulls = self.place_bytes(nulls.into_iter().collect())?;
+                    placed.push((Binding::MappedNulls(mapping.clone()), nulls));
+                    numbers.into_iter().collect()
+                }
+                Binding::Text(bytes) => bytes.iter().copied().collect(),
+                Binding::Pattern(codes) => codes.iter().flat_map(|code| code.to_le_bytes()).collect(),
+                _ => continue,
+            };
+            placed.push((binding.clone(), self.place_bytes(at_least_one(bytes))?));
+        }
+        Ok(placed)
+    }
+
+    fn place(&mut self, column: &Arc<Column>) -> Result<Held> {
+        let (device, queue) = (self.accelerator.device.as_ref(), self.queue.as_mut());
+        self.accelerator.columns.hold(column, false, device, queue, &mut self.metrics)
+    }
+
+    pub(super) fn place_bytes(&mut self, bytes: Buffer<u8>) -> Result<Memory> {
+        place_bytes(bytes, false, self.accelerator.device.as_ref(), self.queue.as_mut(), &mut self.metrics)
     }
 }
 
@@ -288,11 +401,13 @@ fn arguments<'a>(
     for binding in &kernel.bindings {
         arguments.push(match binding {
             Binding::Rows => Argument::U32(part.rows as u32),
+            Binding::FirstRow => Argument::U32(outputs.first_row),
             Binding::Column(column) => Argument::Memory(&held.get(column).ok_or_else(missing)?.values),
             Binding::Validity(column) => {
                 let held = held.get(column).ok_or_else(missing)?;
                 Argument::Memory(held.validity.as_ref().ok_or_else(missing)?)
             }
+            Binding::Touched(column) => written(outputs.touched.get(column)),
             Binding::Base(column) => Argument::I64(of(*column)),
             Binding::Low(step) | Binding::Span(step) => {
                 let FusedStep::Between { column, low, high } = fused.steps[*step] else { return Err(missing()) };
@@ -319,12 +434,29 @@ fn arguments<'a>(
             Binding::Starts(lookup) => Argument::Memory(shared.lookups[*lookup].starts.as_ref().ok_or_else(missing)?),
             Binding::PackedKeys(lookup) => Argument::Memory(shared.lookups[*lookup].keys.as_ref().ok_or_else(missing)?),
             Binding::Matched(lookup) => Argument::Memory(shared.lookups[*lookup].matched.as_ref().ok_or_else(missing)?),
+            Binding::Bytes(Origin::Column(column)) => {
+                Argument::Memory(held.get(column).and_then(|held| held.bytes.as_ref()).ok_or_else(missing)?)
+            }
+            Binding::Bytes(Origin::Payload { lookup, payload }) => {
+                let (held, _) = shared.lookups[*lookup].payloads[*payload].as_ref().ok_or_else(missing)?;
+                Argument::Memory(held.bytes.as_ref().ok_or_else(missing)?)
+            }
+            Binding::Bytes(Origin::Computed) => return Err(missing()),
+            Binding::Mapped(_) | Binding::MappedNulls(_) | Binding::Text(_) | Binding::Pattern(_) => {
+                let found = shared.constants.iter().find(|(known, _)| known == binding);
+                Argument::Memory(&found.ok_or_else(missing)?.1)
+            }
             Binding::Constant(value) => Argument::I64(*value),
             Binding::Groups => written(outputs.groups.as_ref()),
+            Binding::GroupNumbers => written(outputs.numbers.as_ref()),
+            Binding::GroupMask => Argument::U32(outputs.mask),
+            Binding::Full => written(outputs.full.as_ref()),
             Binding::Counts => written(outputs.counts.as_ref()),
-            Binding::Values(column) => written(outputs.values.get(*column)),
+            Binding::CountsFrom => Argument::U32(outputs.counts_from),
+            Binding::Ordinal(at) => written(outputs.ordinals.get(*at)),
+            Binding::Values(column) => written(outputs.values.get(*column).and_then(Option::as_ref)),
             Binding::Nulls(column) => written(outputs.nulls.get(*column).and_then(Option::as_ref)),
-            Binding::Failed => Argument::Memory(&shared.failed),
+            Binding::Failed => Argument::Memory(shared.failed.as_ref().ok_or_else(missing)?),
         });
     }
     Ok(Some(arguments))
@@ -335,61 +467,15 @@ fn kernel_time(events: &[Event]) -> Duration {
     Duration::from_nanos(times.map(|times| times.ended.saturating_sub(times.started)).sum())
 }
 
-/// Puts what all parts share on the device.
-fn prepare(
-    accelerator: &Accelerator,
-    job: &Job,
-    fused: &Fused,
-    kernel: &Kernel,
-    queue: &mut dyn Queue,
-    metrics: &mut DeviceMetrics,
-) -> Result<Shared> {
-    let device = accelerator.device.as_ref();
-    let mut sets = Vec::new();
-    for step in &fused.steps {
-        if let FusedStep::Member { column, set } = step {
-            let range = job.table().statistics[*column].range;
-            let (low, high) = range.ok_or_else(|| Error::unsupported("the range of a joined column is not known"))?;
-            let words: Buffer<u32> = job.set_bits(*set, low, high).into();
-            sets.push((place_bytes(words.bytes(), device, queue, metrics)?, low));
-        }
+/// Returns the bytes of a column's values.
+fn values_bytes(column: &Column) -> usize {
+    match &column.data {
+        Data::Int { codes, .. } | Data::Dictionary { codes, .. } => codes.bytes().len(),
+        Data::Float32(values) => values.byte_len(),
+        Data::Float64(values) => values.byte_len(),
+        Data::Wide(values) => values.byte_len(),
+        Data::Bytes { bytes, .. } => bytes.len(),
     }
-    let mut lookups = Vec::with_capacity(fused.lookups.len());
-    for lookup in 0..fused.lookups.len() {
-        let build = job.build_of(lookup).ok_or_else(|| Error::internal("a lookup has no build"))?;
-        let mut placed = Placed::default();
-        for (payload, column) in build.columns().iter().enumerate() {
-            let used = kernel.bindings.contains(&Binding::Payload { lookup, payload });
-            let held = if used { Some((place(column, device, queue, metrics)?, base(column))) } else { None };
-            placed.payloads.push(held);
-        }
-        for binding in &kernel.bindings {
-            match binding {
-                Binding::KeyBits(at) if *at == lookup => {
-                    let bits: Buffer<u32> = build.key_bits().into();
-                    placed.bits = Some(place_bytes(bits.bytes(), device, queue, metrics)?);
-                }
-                Binding::Starts(at) if *at == lookup => {
-                    let starts: Buffer<u32> = build.starts().iter().copied().collect();
-                    placed.starts = Some(place_bytes(starts.bytes(), device, queue, metrics)?);
-                }
-                Binding::PackedKeys(at) if *at == lookup => {
-                    let keys: Buffer<u64> = build.packed_keys().iter().copied().collect();
-                    placed.keys = Some(place_bytes(keys.bytes(), device, queue, metrics)?);
-                }
-                Binding::Matched(at) if *at == lookup => {
-                    let matched = device.allocate(build.entries())?;
-                    queue.fill(&matched, 0, build.entries(), 0, &[])?;
-                    placed.matched = Some(matched);
-                }
-                _ => {}
-            }
-        }
-        lookups.push(placed);
-    }
-    let failed = device.allocate(4)?;
-    queue.fill(&failed, 0, 4, 0, &[])?;
-    Ok(Shared { sets, lookups, failed })
 }
 
 /// Returns what code 0 of a column stands for.

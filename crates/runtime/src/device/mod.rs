@@ -1,12 +1,16 @@
 //! Pipelines on devices: the kernel of a job, its data, its launches, and its groups back.
 //!
-//! A device is one more worker of a [`Job`]: it computes whole parts and gives back a table of groups, which is merged like
+//! A device is one more worker of a [`Job`]: it computes whole parts and gives back groups or rows, which are merged like
 //! any worker's. Nothing leaves a job before it has ended, so whatever goes wrong on a device (a kernel that cannot be
 //! generated, memory that runs out, a lost device), the processor's workers compute the job instead.
 
+mod build;
 mod cache;
 mod data;
+mod groups;
 mod launch;
+mod operators;
+mod rows;
 mod share;
 
 use std::{
@@ -20,14 +24,18 @@ use std::{
 
 use parking_lot::Mutex;
 use tandem_codegen::{Input, Kernel, Layout, Target, Traits};
-use tandem_column::{Class, Error, Result};
+use tandem_column::{Class, Column, Error, Result};
 use tandem_cpu::{Job, Worker};
 use tandem_device::{Backend, Device, Kind, Program};
+use tandem_pipeline::fused::Fused;
 
 use crate::Cancel;
 use cache::Cache;
 use data::Resident;
 pub(crate) use share::share;
+
+/// Programs kept in memory; the next one drops them, and those still in use come back from disk.
+const PROGRAMS: usize = 512;
 
 /// A device with what it keeps between queries.
 #[derive(Debug)]
@@ -59,8 +67,23 @@ pub struct DeviceMetrics {
     pub compile: Duration,
     /// Time in kernels, by the device's clock.
     pub kernels: Duration,
+    /// What was read of each source column, where that is counted.
+    pub traffic: Vec<Traffic>,
     /// The text of each kernel, without its prelude, and how it was launched.
     pub texts: Vec<String>,
+}
+
+/// What kernels read of one source column.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    /// The column.
+    pub column: String,
+    /// Its bytes, in the parts that were computed.
+    pub bytes: u64,
+    /// The bytes of its sectors that were touched.
+    pub touched: u64,
+    /// It was read where it is, rather than copied first.
+    pub passive: bool,
 }
 
 /// The devices of this machine.
@@ -104,7 +127,13 @@ impl Accelerator {
     /// Wraps a device.
     pub fn new(device: Arc<dyn Device>) -> Accelerator {
         let info = device.info();
-        let traits = Traits { chunked: info.kind == Kind::Cpu, fp64: info.fp64, int64_atomics: info.int64_atomics };
+        let traits = Traits {
+            chunked: info.kind == Kind::Cpu,
+            fp64: info.fp64,
+            int64_atomics: info.int64_atomics,
+            // What goes over the bus of a simulated device is counted, since no clock can measure it.
+            traced: info.simulated,
+        };
         let (columns, programs, cache) = (Resident::default(), Mutex::default(), Cache::from_environment());
         Accelerator { device, traits, columns, programs, cache, lost: AtomicBool::new(false), jobs: AtomicU64::new(0) }
     }
@@ -155,7 +184,7 @@ impl Accelerator {
 
     fn target(&self) -> Target {
         match self.device.info().backend {
-            Backend::Cuda => Target::Cuda,
+            Backend::Cuda | Backend::Shim => Target::Cuda,
             Backend::OpenCl | Backend::Sim => Target::OpenCl,
         }
     }
@@ -164,17 +193,11 @@ impl Accelerator {
     ///
     /// # Errors
     /// Unsupported, with the reason.
-    pub fn generate(&self, job: &Job, part: usize) -> Result<Kernel> {
-        let fused = job.fused()?;
-        let columns: Vec<Result<Layout>> =
-            job.table().parts[part].columns.iter().map(|column| Layout::of(column)).collect();
-        let payloads: Vec<Vec<Result<Layout>>> = (0..fused.lookups.len())
-            .map(|lookup| {
-                job.build_of(lookup).map_or_else(Vec::new, |build| build.columns().iter().map(Layout::of).collect())
-            })
-            .collect();
+    fn generate(&self, job: &Job, fused: &Fused, columns: &[Result<Layout>]) -> Result<Kernel> {
+        let payload = |lookup| job.build_of(lookup).map_or_else(Vec::new, |build| layouts(build.columns()));
+        let payloads: Vec<Vec<Result<Layout>>> = (0..fused.lookups.len()).map(payload).collect();
         let (traits, target) = (self.traits, self.target());
-        tandem_codegen::generate(Input { fused: &fused, columns: &columns, payloads: &payloads, traits, target })
+        tandem_codegen::generate(Input { fused, columns, payloads: &payloads, traits, target })
     }
 
     /// Computes some parts of a job; their groups or rows are in the worker.
@@ -195,21 +218,29 @@ impl Accelerator {
         ran
     }
 
-    /// Returns the program of a kernel, and whether it was compiled now.
-    fn program(&self, kernel: &Kernel, metrics: &mut DeviceMetrics) -> Result<(Program, bool)> {
-        if let Some(program) = self.programs.lock().get(&kernel.text) {
+    /// Returns the program of a text, and whether it was compiled now.
+    fn program(&self, text: &str, metrics: &mut DeviceMetrics) -> Result<(Program, bool)> {
+        if let Some(program) = self.programs.lock().get(text) {
             return Ok((program.clone(), false));
         }
         let began = Instant::now();
-        let known = self.cache.load(&kernel.text, self.device.as_ref());
+        let known = self.cache.load(text, self.device.as_ref());
         let compiled = known.is_none();
         let program = match known {
             Some(program) => program,
             // Warnings of the compiler would go to standard error.
-            None => self.device.compile(&kernel.text, "-w")?,
+            None => self.device.compile(text, "-w")?,
         };
         metrics.compile += began.elapsed();
-        self.programs.lock().insert(kernel.text.clone(), program.clone());
+        let mut programs = self.programs.lock();
+        if programs.len() >= PROGRAMS {
+            programs.clear();
+        }
+        programs.insert(text.to_string(), program.clone());
         Ok((program, compiled))
     }
+}
+
+fn layouts(columns: &[Arc<Column>]) -> Vec<Result<Layout>> {
+    columns.iter().map(|column| Layout::of(column)).collect()
 }

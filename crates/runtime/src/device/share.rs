@@ -67,6 +67,7 @@ impl DeviceMetrics {
         self.bytes_back += other.bytes_back;
         self.compile += other.compile;
         self.kernels += other.kernels;
+        self.traffic.extend(other.traffic);
         for text in other.texts {
             if !self.texts.contains(&text) {
                 self.texts.push(text);

@@ -1,0 +1,147 @@
+//! Queues: every command is over when its call returns.
+
+use std::ffi::{c_ulong, c_void};
+use std::ptr;
+use std::sync::Arc;
+
+use tandem_column::{Buffer, Class, Error, Result};
+
+use super::device::{Context, ShimMemory};
+use super::program::ShimKernel;
+use crate::device::{check_range, check_writable};
+use crate::object::{EventPart, foreign};
+use crate::{Argument, Event, Kernel, Memory, Queue, Shape, Times};
+
+/// The alignment of each local argument within dynamic shared memory, in bytes, as for CUDA.
+const LOCAL_ALIGNMENT: usize = 16;
+
+/// A queue.
+#[derive(Debug)]
+pub(super) struct ShimQueue {
+    context: Arc<Context>,
+}
+
+/// A command that is over.
+#[derive(Debug)]
+struct ShimEvent(Times);
+
+impl EventPart for ShimEvent {
+    fn wait(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn times(&self) -> Option<Times> {
+        Some(self.0)
+    }
+}
+
+impl ShimQueue {
+    pub(super) fn new(context: &Arc<Context>) -> ShimQueue {
+        ShimQueue { context: context.clone() }
+    }
+
+    /// Opens memory of this device.
+    fn memory<'a>(&self, memory: &'a Memory) -> Result<&'a ShimMemory> {
+        let part = memory.part::<ShimMemory>()?;
+        if Arc::ptr_eq(&part.context, &self.context) { Ok(part) } else { Err(foreign("memory")) }
+    }
+
+    /// Returns the address of a byte of memory.
+    fn address(&self, memory: &Memory, at: usize) -> Result<*mut u8> {
+        Ok(self.memory(memory)?.pointer.wrapping_add(at))
+    }
+
+    fn command(&self, after: &[Event], work: impl FnOnce() -> Result<()>) -> Result<Event> {
+        let queued = self.context.now();
+        after.iter().try_for_each(Event::wait)?;
+        let started = self.context.now();
+        work()?;
+        let ended = self.context.now();
+        Ok(Event::new(ShimEvent(Times { queued, submitted: queued, started, ended })))
+    }
+}
+
+impl Queue for ShimQueue {
+    fn write(&mut self, to: &Memory, at: usize, from: Buffer<u8>, after: &[Event]) -> Result<Event> {
+        check_writable(to, at, from.len())?;
+        let target = self.address(to, at)?;
+        self.command(after, || {
+            if !from.is_empty() {
+                // SAFETY: the range is within the memory, and no buffer of the host is.
+                unsafe { ptr::copy_nonoverlapping(from.as_ptr(), target, from.len()) };
+            }
+            Ok(())
+        })
+    }
+
+    fn read(&mut self, from: &Memory, at: usize, into: &mut [u8], after: &[Event]) -> Result<Event> {
+        check_range(from, at, into.len())?;
+        let source = self.address(from, at)?;
+        self.command(after, || {
+            if !into.is_empty() {
+                // SAFETY: the range is within the memory; the target is borrowed and not of the device.
+                unsafe { ptr::copy_nonoverlapping(source, into.as_mut_ptr(), into.len()) };
+            }
+            Ok(())
+        })
+    }
+
+    fn fill(&mut self, memory: &Memory, at: usize, bytes: usize, byte: u8, after: &[Event]) -> Result<Event> {
+        check_writable(memory, at, bytes)?;
+        let target = self.address(memory, at)?;
+        self.command(after, || {
+            if bytes > 0 {
+                // SAFETY: the range is within the memory.
+                unsafe { ptr::write_bytes(target, byte, bytes) };
+            }
+            Ok(())
+        })
+    }
+
+    fn launch(&mut self, kernel: &Kernel, arguments: &[Argument<'_>], shape: Shape, after: &[Event]) -> Result<Event> {
+        let kernel = kernel.part::<ShimKernel>()?;
+        if !Arc::ptr_eq(&kernel.context, &self.context) {
+            return Err(foreign("kernel"));
+        }
+        shape.check(&self.context.info)?;
+        let many = |_| Error::internal(format!("too many work-items: {} groups of {}", shape.groups, shape.items));
+        let groups = u32::try_from(shape.groups).map_err(many)?;
+        let items = u32::try_from(shape.items).map_err(many)?;
+        // Each value in a place of eight bytes, of which the kernel reads what it declares, the low ones first.
+        let (mut values, mut sizes, mut local) = (Vec::with_capacity(arguments.len()), Vec::new(), 0usize);
+        for argument in arguments {
+            let (value, size) = match argument {
+                Argument::Memory(memory) => (self.memory(memory)?.pointer.expose_provenance() as u64, 8),
+                Argument::Null => (0, 8),
+                Argument::I32(value) => (u64::from(*value as u32), 4),
+                Argument::U32(value) => (u64::from(*value), 4),
+                Argument::I64(value) => (*value as u64, 8),
+                Argument::U64(value) => (*value, 8),
+                Argument::Local(bytes) => {
+                    local += bytes.next_multiple_of(LOCAL_ALIGNMENT);
+                    continue;
+                }
+            };
+            values.push(value);
+            sizes.push(size);
+        }
+        let places: Vec<*const c_void> = values.iter().map(|value| (&raw const *value).cast()).collect();
+        self.command(after, || {
+            let count = places.len() as c_ulong;
+            // SAFETY: a place and a size for each argument; the library is kept; the text is trusted with its memory.
+            let status =
+                unsafe { (kernel.launch)(groups, items, local as c_ulong, places.as_ptr(), sizes.as_ptr(), count) };
+            // As the header numbers them.
+            match status {
+                0 => Ok(()),
+                1 => Err(Error::internal("the arguments are not those that the kernel declares")),
+                2 => Err(Error::new(Class::Device, "some threads of a block meet a barrier and others do not")),
+                _ => Err(Error::exhausted("the process has no memory for a kernel's threads")),
+            }
+        })
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+}

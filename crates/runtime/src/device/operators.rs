@@ -1,0 +1,111 @@
+//! Operators that are the same for every pipeline, on one queue: prefix sums, sorting, gathering.
+
+use tandem_column::{Error, Result};
+use tandem_device::{Argument, Kernel as DeviceKernel, Memory, Shape};
+
+use super::launch::Run;
+
+/// Work-items for each unit of an operator that deals shares out: each has counters of its own for every digit.
+const ITEMS: usize = 64;
+/// Bits of a digit.
+const DIGIT: u32 = 8;
+
+impl Run<'_> {
+    /// Runs an operator.
+    pub(super) fn operate(&mut self, name: &'static str, arguments: &[Argument<'_>], shape: Shape) -> Result<()> {
+        let kernel = self.operator(name)?;
+        self.metrics.launches += 1;
+        let event = self.queue.launch(&kernel, arguments, shape, &[])?;
+        self.events.push(event);
+        Ok(())
+    }
+
+    fn operator(&mut self, name: &'static str) -> Result<DeviceKernel> {
+        if let Some(kernel) = self.operators.get(name) {
+            return Ok(kernel.clone());
+        }
+        let text = tandem_codegen::operators(self.accelerator.traits, self.accelerator.target());
+        let kernel = self.program(&text)?.kernel(name)?;
+        self.operators.insert(name, kernel.clone());
+        Ok(kernel)
+    }
+
+    /// Chooses how many shares there are, and so work-items.
+    pub(super) fn shares(&self) -> Shape {
+        let info = self.accelerator.device.info();
+        match self.accelerator.traits.chunked {
+            true => self.shape(),
+            false => Shape { groups: info.units, items: info.group_items.min(ITEMS) },
+        }
+    }
+
+    /// Replaces numbers by the sums of those before each; returns the sum of all.
+    pub(super) fn scan(&mut self, numbers: &Memory, count: usize) -> Result<usize> {
+        let shape = self.shares();
+        let shares = shape.groups * shape.items;
+        let sums = self.allocate((shares + 1) * 4)?;
+        let count = Argument::U32(small(count)?);
+        let (all, each) = (Argument::Memory(numbers), Argument::Memory(&sums));
+        self.operate("sum_shares", &[all, count, each], shape)?;
+        let one = Shape { groups: 1, items: 1 };
+        self.operate("scan_sums", &[each, Argument::U32(shares as u32)], one)?;
+        self.operate("scan_shares", &[all, count, each], shape)?;
+        let mut total = [0; 4];
+        self.read(&sums, shares * 4, &mut total)?;
+        Ok(u32::from_le_bytes(total) as usize)
+    }
+
+    /// Sorts rows by ordinals, the first the most significant; returns their numbers in order.
+    pub(super) fn sort(&mut self, ordinals: &[Memory], rows: usize) -> Result<Memory> {
+        let shape = self.shares();
+        let shares = shape.groups * shape.items;
+        let count = Argument::U32(small(rows)?);
+        let (mut order, mut moved) = (self.allocate(rows * 4)?, self.allocate(rows * 4)?);
+        self.operate("number_rows", &[Argument::Memory(&order), count], shape)?;
+        let digits = self.allocate((shares << DIGIT) * 4)?;
+        for keys in ordinals.iter().rev() {
+            let differing = self.differing_bits(keys, rows)?;
+            for shift in (0..64).step_by(DIGIT as usize).filter(|shift| differing >> shift & 0xff != 0) {
+                let (keys, shift) = (Argument::Memory(keys), Argument::U32(shift));
+                let (from, to, counts) =
+                    (Argument::Memory(&order), Argument::Memory(&moved), Argument::Memory(&digits));
+                self.operate("count_digits", &[keys, from, count, shift, counts], shape)?;
+                self.scan(&digits, shares << DIGIT)?;
+                self.operate("move_by_digit", &[keys, from, count, shift, counts, to], shape)?;
+                std::mem::swap(&mut order, &mut moved);
+            }
+        }
+        Ok(order)
+    }
+
+    /// Returns the bits in which some ordinals differ: the others need no pass.
+    fn differing_bits(&mut self, keys: &Memory, rows: usize) -> Result<u64> {
+        let shape = self.shares();
+        let bits = self.allocate(shape.groups * shape.items * 8)?;
+        let arguments = [Argument::Memory(keys), Argument::U32(small(rows)?), Argument::Memory(&bits)];
+        self.operate("differing_bits", &arguments, shape)?;
+        let bits = self.read_numbers(&bits, shape.groups * shape.items)?;
+        Ok(bits.iter().fold(0, |all, bits| all | *bits as u64))
+    }
+
+    /// Returns values in the order of row numbers; `width` is 8, 4 or 1 byte.
+    pub(super) fn gather(&mut self, values: &Memory, order: &Memory, rows: usize, width: usize) -> Result<Memory> {
+        let name = match width {
+            16 => "gather_128",
+            8 => "gather_64",
+            4 => "gather_32",
+            _ => "gather_8",
+        };
+        let out = self.allocate(rows * width)?;
+        let count = Argument::U32(small(rows)?);
+        let arguments = [Argument::Memory(values), Argument::Memory(order), count, Argument::Memory(&out)];
+        self.operate(name, &arguments, self.shape())?;
+        Ok(out)
+    }
+}
+
+/// Checks that operators can count so many things.
+pub(super) fn small(count: usize) -> Result<u32> {
+    let small = u32::try_from(count).ok().filter(|count| *count < 1 << 31);
+    small.ok_or_else(|| Error::unsupported(format!("{count} rows at once are too many for the device")))
+}

@@ -1,0 +1,172 @@
+//! Rows from a device: counted in all parts, their places summed up, written, put in order, and only then read back.
+
+use tandem_codegen::{Output, RowColumn};
+use tandem_column::{Error, Result};
+use tandem_cpu::{Collected, Worker};
+use tandem_device::Memory;
+
+use super::{launch::Run, operators::small};
+
+/// The rows of some parts on the device.
+pub(super) struct Rows {
+    pub(super) count: usize,
+    pub(super) columns: Vec<RowColumn>,
+    /// Values, or numbers of rows or entries; none for columns that are the same as another.
+    pub(super) values: Vec<Option<Memory>>,
+    /// Null flags.
+    pub(super) nulls: Vec<Option<Memory>>,
+    pub(super) ordinals: Vec<Memory>,
+}
+
+impl Run<'_> {
+    /// Computes the rows of all parts and adds them to the worker's.
+    pub(super) fn rows(&mut self, worker: &mut Worker) -> Result<()> {
+        self.describe(self.shape(), "rows counted, places summed up, rows written");
+        let wanted = self.job.in_order().filter(|_| self.whole);
+        if let Some(wanted) = wanted {
+            let parts = self.parts.clone();
+            let mut rows = self.compute(&parts)?;
+            if rows.count == 0 {
+                return Ok(());
+            }
+            let order = self.sort(&rows.ordinals, rows.count)?;
+            rows.count = rows.count.min(wanted);
+            for (memory, column) in rows.values.iter_mut().zip(&rows.columns) {
+                if let Some(memory) = memory {
+                    *memory = self.gather(memory, &order, rows.count, width(*column))?;
+                }
+            }
+            for memory in rows.nulls.iter_mut().flatten() {
+                *memory = self.gather(memory, &order, rows.count, 1)?;
+            }
+            return self.bring(worker, &parts, rows, true);
+        }
+        // Part by part: each has dictionaries of its own, and a limit may have enough after the first.
+        for part in self.parts.clone() {
+            self.cancel.check()?;
+            if self.job.has_enough() {
+                return Ok(());
+            }
+            let rows = self.compute(&[part])?;
+            if rows.count > 0 {
+                self.bring(worker, &[part], rows, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells whether some part's kernel writes numbers of rows in place of values.
+    pub(super) fn writes_rows(&self) -> bool {
+        self.parts.iter().any(|part| match &self.kernel(*part).0.output {
+            Output::Rows { columns, .. } => columns.contains(&RowColumn::Row),
+            Output::Groups { .. } => false,
+        })
+    }
+
+    /// Computes the rows of some parts.
+    pub(super) fn compute(&mut self, parts: &[usize]) -> Result<Rows> {
+        let shape = self.shape();
+        let items = shape.groups * shape.items;
+        let counts = self.allocate(parts.len() * items * 4)?;
+        // Parts that statistics exclude keep no row.
+        self.queue.fill(&counts, 0, parts.len() * items * 4, 0, &[])?;
+        self.outputs.counts = Some(counts.clone());
+        for (at, part) in parts.iter().enumerate() {
+            self.cancel.check()?;
+            self.outputs.counts_from = small(at * items)?;
+            self.launch(*part, 0, shape)?;
+        }
+        let count = self.scan(&counts, parts.len() * items)?;
+        small(count)?;
+        let mut columns: Vec<RowColumn> = Vec::new();
+        let mut ordinals = 0;
+        for part in parts {
+            let Output::Rows { columns: of_part, ordinals: order } = &self.kernel(*part).0.output else {
+                return Err(Error::internal("all parts of a job give rows"));
+            };
+            ordinals = *order;
+            columns = match columns.is_empty() {
+                true => of_part.clone(),
+                false => columns.iter().zip(of_part).map(|(a, b)| both(*a, *b)).collect::<Result<_>>()?,
+            };
+        }
+        let allocate = |bytes: usize| self.allocate(bytes);
+        let values = columns.iter().map(|column| match column {
+            RowColumn::Same(_) => Ok(None),
+            column => allocate(count * width(*column)).map(Some),
+        });
+        let values: Vec<Option<Memory>> = values.collect::<Result<_>>()?;
+        let nulls = columns.iter().map(|column| match column {
+            RowColumn::Numbers { nullable: true } | RowColumn::Wide { nullable: true } => allocate(count).map(Some),
+            _ => Ok(None),
+        });
+        let nulls: Vec<Option<Memory>> = nulls.collect::<Result<_>>()?;
+        let ordinals: Vec<Memory> = (0..ordinals).map(|_| allocate(count * 8)).collect::<Result<_>>()?;
+        for memory in nulls.iter().flatten() {
+            self.queue.fill(memory, 0, count, 0, &[])?;
+        }
+        self.outputs.values = values.clone();
+        self.outputs.nulls = nulls.clone();
+        self.outputs.ordinals = ordinals.clone();
+        for (at, part) in parts.iter().enumerate().filter(|_| count > 0) {
+            self.outputs.counts_from = small(at * items)?;
+            self.launch(*part, 1, shape)?;
+        }
+        Ok(Rows { count, columns, values, nulls, ordinals })
+    }
+
+    /// Reads rows back and adds them to the worker's.
+    pub(super) fn bring(&mut self, worker: &mut Worker, parts: &[usize], rows: Rows, sorted: bool) -> Result<()> {
+        let columns = (0..rows.columns.len()).map(|column| self.read_column(&rows, column));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        self.job.collect(worker, parts, rows.count, columns, sorted)
+    }
+
+    /// Reads a column of rows back.
+    pub(super) fn read_column(&mut self, rows: &Rows, column: usize) -> Result<Collected> {
+        let values = rows.values[column].as_ref().ok_or_else(|| Error::internal("a column was not computed"));
+        Ok(match rows.columns[column] {
+            RowColumn::Same(earlier) => Collected::Same(earlier),
+            RowColumn::Row => Collected::Rows(self.read_places(values?, rows.count)?),
+            RowColumn::Entry(_) => Collected::Entries(self.read_places(values?, rows.count)?),
+            RowColumn::Numbers { .. } => {
+                let numbers = self.read_numbers(values?, rows.count)?;
+                Collected::Numbers(numbers, self.read_nulls(rows, column)?)
+            }
+            RowColumn::Wide { .. } => {
+                let halves = self.read_numbers(values?, rows.count * 2)?;
+                let halves = halves.as_chunks::<2>().0.iter();
+                let wide = halves.map(|[low, high]| i128::from(*high) << 64 | i128::from(*low as u64)).collect();
+                Collected::Wide(wide, self.read_nulls(rows, column)?)
+            }
+        })
+    }
+
+    fn read_nulls(&mut self, rows: &Rows, column: usize) -> Result<Option<Vec<u8>>> {
+        let Some(memory) = &rows.nulls[column] else { return Ok(None) };
+        let mut flags = vec![0; rows.count];
+        self.read(memory, 0, &mut flags)?;
+        Ok(Some(flags))
+    }
+}
+
+/// Returns the bytes of a column's numbers.
+fn width(column: RowColumn) -> usize {
+    match column {
+        RowColumn::Row | RowColumn::Entry(_) => 4,
+        RowColumn::Wide { .. } => 16,
+        _ => 8,
+    }
+}
+
+/// Returns a column that two parts' kernels can write: one of them may have no nulls.
+fn both(a: RowColumn, b: RowColumn) -> Result<RowColumn> {
+    match (a, b) {
+        (RowColumn::Numbers { nullable: a }, RowColumn::Numbers { nullable: b }) => {
+            Ok(RowColumn::Numbers { nullable: a | b })
+        }
+        (RowColumn::Wide { nullable: a }, RowColumn::Wide { nullable: b }) => Ok(RowColumn::Wide { nullable: a | b }),
+        (a, b) if a == b => Ok(a),
+        _ => Err(Error::unsupported("parts of different forms are put together by the processor")),
+    }
+}

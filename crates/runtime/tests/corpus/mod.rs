@@ -1,0 +1,108 @@
+//! Random queries on a device, each compared with the reference interpreter: what all tests of kernels run.
+
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
+
+use tandem_pipeline::{
+    Query, Sink, Step,
+    interpret::{interpret, rows},
+    parse, random, verify,
+};
+use tandem_runtime::{Accelerator, Class, Inputs, Options, Runtime};
+
+/// Squares, which are errors beyond int32.
+const SQUARES: &str = "pipeline 0
+  scan table0 [id@0: int32]
+  let $1 large: int32 = $0 * factor:int32
+  let $2 square: int32 = $1 * $1
+  aggregate by () (sum($2): int64)
+";
+
+/// The most rows of a table in a query that may look at all pairs of rows.
+const PAIRED_ROWS: usize = 200;
+
+/// The rows that come out of a plain limit, or of ties at the end of a top-k, are not determined.
+pub fn is_determined(query: &Query) -> bool {
+    query.pipelines.iter().all(|pipeline| match &pipeline.sink {
+        Sink::Materialize { skip, fetch, .. } => fetch.is_none() && *skip == 0,
+        Sink::Sort { skip, fetch, .. } => fetch.is_none() && *skip == 0,
+        _ => true,
+    })
+}
+
+/// Returns the seeds of a run: the same in every one, unless `TANDEM_SEED` asks for others.
+pub fn seeds(count: u64) -> Range<u64> {
+    let first = if std::env::var_os("TANDEM_SEED").is_some() { random::seed() } else { 1 };
+    first..first.saturating_add(count)
+}
+
+/// Makes the query of a seed, with tables of up to so many rows where that takes no pairs of rows.
+pub fn query(seed: u64, most_rows: usize) -> (Vec<random::NamedTable>, Query) {
+    let make = |most_rows| {
+        let mut rng = random::generator(seed);
+        let tables = random::tables(&mut rng, most_rows);
+        let query = random::query(&mut rng, &tables);
+        verify(&query).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{query}"));
+        (tables, query)
+    };
+    let (tables, query) = make(most_rows);
+    let pairs = query.pipelines.iter().any(|pipeline| {
+        matches!(pipeline.sink, Sink::Window { .. })
+            || pipeline.steps.iter().any(|step| matches!(step, Step::Probe { .. }))
+    });
+    if pairs && most_rows > PAIRED_ROWS { make(PAIRED_ROWS) } else { (tables, query) }
+}
+
+/// Runs the queries of some seeds on devices; they give the same rows there, or say why they ran on the processor.
+pub fn agree(name: &str, devices: &[Arc<Accelerator>], seeds: Range<u64>, most_rows: usize) {
+    let runtime = Runtime::new(2);
+    let (mut taken, mut reasons) = (BTreeMap::<String, usize>::new(), BTreeMap::<String, usize>::new());
+    for seed in seeds {
+        let (tables, query) = query(seed, most_rows);
+        let Ok(expected) = interpret(&query, &random::inputs(&tables)) else { continue };
+        let inputs = Inputs { tables: tables.into_iter().collect(), ..Inputs::default() };
+        // With colliding hashes, joins and groups that could do without a hash table have one.
+        let force_collisions = seed % 2 == 1;
+        let options = Options { devices: devices.to_vec(), force_collisions, ..Options::default() };
+        let execution = match runtime.execute(&query, &inputs, &options) {
+            Ok(execution) => execution,
+            Err(error) if error.class == Class::Unsupported => continue,
+            Err(error) => panic!("seed {seed}, {name}: {error}\n{query}"),
+        };
+        for pipeline in &execution.metrics.pipelines {
+            for label in pipeline.device.iter().flat_map(|device| &device.names) {
+                *taken.entry(label.clone()).or_default() += 1;
+            }
+            if let Some(reason) = &pipeline.reason {
+                let broken = reason.contains("does not compile") || reason.contains("failed before");
+                assert!(!broken, "seed {seed}, {name}: {reason}\n{query}");
+                *reasons.entry(reason.clone()).or_default() += 1;
+            }
+        }
+        let found = rows(&execution.table);
+        let same = random::same_rows(&expected, &found);
+        assert!(!is_determined(&query) || same, "seed {seed}, {name}\n{query}\nexpected {expected:?}\nfound {found:?}");
+    }
+    println!("{name}: pipelines on devices: {taken:?}; reasons of others: {reasons:#?}");
+    let all = devices.iter().all(|device| taken.contains_key(&device.label()));
+    assert!(all, "pipelines run on each device of {name}: {taken:?}");
+}
+
+/// Runs a query in which many rows have no value: the device notices, and the error is the processor's.
+pub fn fail_alike(name: &str, accelerator: &Arc<Accelerator>) {
+    let table = Arc::new(random::table(&mut random::generator(1), 1000));
+    let inputs = Inputs { tables: [("table0".to_owned(), table)].into_iter().collect(), ..Inputs::default() };
+    let on_device = Options { devices: vec![accelerator.clone()], ..Options::default() };
+    let run = |factor: &str, options: &Options| {
+        let query = parse(&SQUARES.replace("factor", factor)).expect("the query is right");
+        Runtime::new(1).execute(&query, &inputs, options)
+    };
+    // With another literal the same kernel has a value for every row.
+    let execution = run("1", &on_device).expect("small squares fit");
+    assert!(execution.metrics.used_device(), "{name}: {:?}", execution.metrics.pipelines[0].reason);
+    let errors = [on_device, Options::default()].map(|options| {
+        let error = run("100000", &options).expect_err("some rows have no value");
+        assert_eq!(error.class, Class::Input, "{name}: {error}");
+        error.message
+    });
+    assert_eq!(errors[0], errors[1], "on {name} and on the processor");
+}
