@@ -9,6 +9,7 @@ use std::{
 };
 
 use sqllogictest::{Runner, strict_column_validator};
+use tandem_device::testing;
 use tandem_engine::{Config, Error, Mode, OnFallback, Session};
 use tandem_tests::{Database, normalize, validate_rows};
 
@@ -57,12 +58,49 @@ fn forced_hash_collisions() {
     run("cpu", &config(|c| c.force_collisions = true));
 }
 
-/// Pipelines on the first device, where there is one: results are the same, plans are not.
+/// Pipelines on a device, where there is one: results are the same, plans are not.
 #[test]
-fn on_a_device() {
-    if tandem_tests::has_device() {
-        run("gpu", &config(|c| c.mode = Mode::Gpu));
+fn opencl() {
+    on_devices(1, &[("TANDEM_DEVICES", "opencl:0")]);
+}
+
+#[test]
+fn opencl_poor() {
+    on_devices(1, &[("TANDEM_DEVICES", "opencl:0"), ("TANDEM_DEVICE_POOR", "1")]);
+}
+
+#[test]
+fn opencl_two_devices() {
+    if testing::is_pocl(&tandem_device::find()) {
+        on_devices(2, &[testing::TWO_DEVICES]);
     }
+}
+
+#[test]
+fn sim() {
+    on_devices(1, &[("TANDEM_DEVICES", "sim"), ("TANDEM_SIM", "titan-rtx")]);
+}
+
+/// Runs all files in a process of its own, since devices are looked for once; so many must have done work. Compiled programs
+/// are kept apart from the user's, for all configurations and later runs: there are more than a user's directory holds.
+fn on_devices(devices: usize, environment: &[(&str, &str)]) {
+    if !tandem_tests::has_device() {
+        return;
+    }
+    let kept = ("TANDEM_KERNEL_CACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/kernels"));
+    let text = testing::child("child_runs_on_devices", &[environment, &[kept]].concat());
+    let used = text.lines().find_map(|line| line.strip_prefix("devices that ran pipelines: ")).unwrap_or_default();
+    println!("{used}");
+    assert_eq!(used.split(", ").filter(|label| !label.is_empty()).count(), devices, "{text}");
+}
+
+#[test]
+#[ignore = "a child of other tests: runs on the devices of its environment"]
+fn child_runs_on_devices() {
+    run("gpu", &config(|c| c.mode = Mode::Gpu));
+    let devices = tandem_runtime::devices().accelerators.iter().filter(|device| device.jobs() > 0);
+    let used: Vec<String> = devices.map(|device| device.label()).collect();
+    println!("\ndevices that ran pipelines: {}", used.join(", "));
 }
 
 /// Runs all files; a failing file does not keep the others from running.

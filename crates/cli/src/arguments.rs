@@ -6,7 +6,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum, error::ErrorKind};
 use tandem_engine::{Config, Mode, OnFallback};
 
 use crate::{
-    bench::BenchArguments, demo::DemoArguments, failure::Failure, format::Format, generate::GenerateArguments,
+    bench::BenchArguments, demo::DemoArguments, devices::DevicesArguments, failure::Failure, format::Format,
+    generate::GenerateArguments,
 };
 
 /// SQL on files and resident tables, on all cores of this machine.
@@ -51,10 +52,12 @@ pub struct Arguments {
 /// Where the engine runs statements, and with how much.
 #[derive(Clone, Debug, Args)]
 pub struct EngineArguments {
-    /// What runs the statements: auto and cpu use Tandem's pipelines, host DataFusion alone.
+    /// What runs the statements: auto and cpu use Tandem's pipelines, gpu kernels on the devices that `tandem devices`
+    /// lists, host DataFusion alone.
     #[arg(long, value_enum, default_value_t = ModeName::Auto, value_name = "MODE")]
     pub mode: ModeName,
-    /// What to do when a part of a statement runs on DataFusion: say so, fail, or say nothing.
+    /// What to do when a part of a statement runs on DataFusion, or not on the device asked for: say so, fail, or say
+    /// nothing.
     #[arg(long, value_enum, default_value_t = FallbackName::Warn, value_name = "ACTION")]
     pub on_fallback: FallbackName,
     /// Worker threads [default: all cores].
@@ -88,10 +91,10 @@ pub enum Command {
     Gen(GenerateArguments),
     /// Measure Tandem against other engines on the same data.
     Bench(BenchArguments),
-    /// Generate the Star Schema Benchmark, run its 13 queries, check and time them.
+    /// Generate the Star Schema Benchmark, run its 13 queries on the processor and on a device, check and time them.
     Demo(DemoArguments),
     /// List the devices of this machine: properties, measured bandwidths, and why anything is not usable.
-    Devices,
+    Devices(DevicesArguments),
 }
 
 /// What `--mode` may be.

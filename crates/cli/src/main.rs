@@ -46,7 +46,7 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
         Some(Command::Gen(generate)) => generate::run(&generate),
         Some(Command::Bench(bench)) => bench::run(bench),
         Some(Command::Demo(demo)) => demo::run(&demo),
-        Some(Command::Devices) => devices::run(),
+        Some(Command::Devices(devices)) => devices::run(&devices),
         None => statements(&arguments),
     }
 }

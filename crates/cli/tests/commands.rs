@@ -3,6 +3,8 @@
 mod common;
 
 use common::*;
+use serde_json::{Value, json};
+use tandem_device::{Backend, testing};
 
 #[test]
 fn generated_files_are_tables() {
@@ -41,11 +43,72 @@ fn tpch_has_eight_tables() {
     );
 }
 
+/// Tells whether there is a device, which the environment may require.
+fn has_device() -> bool {
+    testing::has(&tandem_device::find(), Backend::OpenCl)
+}
+
 #[test]
 fn the_demonstration_checks_all_queries() {
     let text = succeeds(&run(&["demo", "--sf", "0.01"]));
-    assert_eq!(text.matches("│ equal").count(), 13, "{text}");
+    let modes = if has_device() { 2 } else { 1 };
+    assert_eq!(text.matches("│ equal").count(), 13 * modes, "{text}");
+    assert_eq!(text.contains("mode gpu: opencl:0 "), modes == 2, "{text}");
     assert!(text.contains("geometric mean") && text.contains("What to try next"), "{text}");
+}
+
+#[test]
+fn the_demonstration_needs_no_device() {
+    let output = tandem().args(["demo", "--sf", "0.01"]).env("TANDEM_DEVICES", "none").output().expect("it runs");
+    let text = succeeds(&output);
+    assert_eq!(text.matches("│ equal").count(), 13, "{text}");
+    assert_eq!(text.matches("no device was found").count(), 1, "{text}");
+}
+
+#[test]
+fn devices_are_listed() {
+    let output = tandem().arg("devices").env("TANDEM_DEVICES", "none").output().expect("it runs");
+    assert!(succeeds(&output).contains("no device is usable"));
+    let found: Value = serde_json::from_str(&succeeds(&run(&["devices", "--json"]))).expect("it is JSON");
+    assert!(found["unusable"].is_array());
+    if !has_device() {
+        return;
+    }
+    let first = &found["devices"][0];
+    assert_eq!((&first["id"], &first["used_by_mode_gpu"]), (&json!("opencl:0"), &json!(true)));
+    assert!(first["bandwidth"]["to_device"].as_f64().is_some_and(|rate| rate > 0.0), "{first}");
+    let text = succeeds(&run(&["devices"]));
+    assert!(["opencl:0  ", "kind", "GB/s to the device"].iter().all(|word| text.contains(word)), "{text}");
+}
+
+/// The processor's executor runs beside the device, and the record says what ran on what.
+#[test]
+fn devices_are_measured_against_the_processor() {
+    let place = tempfile::tempdir().expect("a temporary directory can be made");
+    let bench = |mode: &str| {
+        let options = ["--sf", "0.01", "--vs", "none", "--repeat", "1", "--queries", "1.1,2.1", "--json", "run.json"];
+        tandem().args(["bench", "ssb", "--mode", mode]).args(options).current_dir(&place).output().expect("it runs")
+    };
+    fails(&bench("host"), 2, &["host", "auto, cpu, gpu"]);
+    if !has_device() {
+        return fails(&bench("gpu"), 1, &["no device is usable"]);
+    }
+    let text = succeeds(&bench("gpu"));
+    assert!(text.contains("mode gpu ÷ cpu") && text.contains("tandem in mode gpu on opencl:0"), "{text}");
+    let record = std::fs::read_to_string(place.path().join("run.json")).expect("it was written");
+    let record: Value = serde_json::from_str(&record).expect("it is JSON");
+    assert_eq!(record["mode"], "gpu");
+    assert!(record["devices"][0].as_str().is_some_and(|name| name.starts_with("opencl:0 ")), "{record}");
+    assert!(record["geometric_mean"]["gpu_mode_over_cpu"].as_f64().is_some_and(|ratio| ratio > 0.0), "{record}");
+    for query in record["queries"].as_array().expect("there are queries") {
+        let engines = &query["engines"];
+        assert!(
+            engines["tandem"]["ran_on"][0].as_str().is_some_and(|place| place.starts_with("opencl:0 (")),
+            "{query}"
+        );
+        assert_eq!(engines["tandem (cpu)"]["ran_on"], json!(["cpu"]));
+        assert!(query["gpu_mode_over_cpu"].as_f64().is_some_and(|ratio| ratio > 0.0), "{query}");
+    }
 }
 
 #[test]

@@ -104,6 +104,20 @@ impl Report {
         reasons.collect()
     }
 
+    /// Returns why parts of the statement ran on the processor instead of a device, or on the host engine: each reason
+    /// once, whatever it was a reason for.
+    pub fn fallbacks(&self) -> Vec<String> {
+        let state = self.state.lock();
+        let pipelines = state.metrics.iter().flat_map(|metrics| &metrics.pipelines);
+        let mut found: Vec<String> = Vec::new();
+        for reason in pipelines.filter_map(|pipeline| pipeline.reason.as_ref()).chain(&state.reasons) {
+            if !found.contains(reason) {
+                found.push(reason.clone());
+            }
+        }
+        found
+    }
+
     /// Returns why parts of the statement run on the host engine; empty if none do.
     pub fn reasons(&self) -> Vec<String> {
         self.state.lock().reasons.clone()

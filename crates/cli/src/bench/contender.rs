@@ -13,7 +13,9 @@ pub struct Answer {
     pub time: Duration,
     /// What came out.
     pub rows: Rows,
-    /// Where and why it ran elsewhere than the contender's name says; empty where it did not.
+    /// What it ran on, where that may differ from query to query.
+    pub places: Option<String>,
+    /// Why it ran elsewhere than the contender's name says; empty where it did not.
     pub notes: Vec<String>,
 }
 

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tandem_engine::Table;
+use tandem_engine::{Mode, Table};
 use tandem_limit::Arrays;
 
 use super::{
@@ -16,7 +16,7 @@ use super::{
     measure::measure,
     own::{Limit, Own},
     peer::{Kind, Peer},
-    record::Record,
+    record::{OWN, OWN_CPU, Record},
     suite::Suite,
     venv::Venv,
 };
@@ -28,6 +28,8 @@ pub struct Field {
     pub suite: Suite,
     /// Where the data is.
     pub from: Origin,
+    /// The mode that we run in.
+    pub mode: Mode,
     /// Threads of each.
     pub threads: usize,
     /// How long a peer may take for a query.
@@ -66,19 +68,29 @@ impl Field {
         Ok(())
     }
 
-    /// Makes our own contenders: on resident tables with the loops beside, or on files with our cache cold and warm.
+    /// Makes our own contenders: on resident tables with the loops beside, or on files with our cache cold and warm; with
+    /// devices, our own processor's executor as well.
     fn own(&self) -> Result<Vec<Box<dyn Contender>>, String> {
         let start = Instant::now();
         if self.from == Origin::Parquet {
-            let cold = Own::files(self.threads, &self.tables, true)?;
-            return Ok(vec![Box::new(cold), Box::new(Own::files(self.threads, &self.tables, false)?)]);
+            let open = |name, mode, cold| Own::files(name, mode, self.threads, &self.tables, cold);
+            let mut contenders: Vec<Box<dyn Contender>> =
+                vec![Box::new(open(OWN, self.mode, true)?), Box::new(open("tandem (warm)", self.mode, false)?)];
+            if self.mode == Mode::Gpu {
+                contenders.push(Box::new(open(OWN_CPU, Mode::Cpu, true)?));
+            }
+            return Ok(contenders);
         }
         let mut tables: Vec<(&'static str, Arc<Table>)> = Vec::new();
         for table in &self.tables {
             tables.push((table.name, Arc::new(table.load(self.threads).map_err(|error| error.to_string())?)));
         }
         let bytes: usize = tables.iter().map(|(_, table)| table.byte_len()).sum();
-        let mut contenders: Vec<Box<dyn Contender>> = vec![Box::new(Own::resident(self.threads, &tables)?)];
+        let open = |name, mode| Own::resident(name, mode, self.threads, &tables);
+        let mut contenders: Vec<Box<dyn Contender>> = vec![Box::new(open(OWN, self.mode)?)];
+        if self.mode == Mode::Gpu {
+            contenders.push(Box::new(open(OWN_CPU, Mode::Cpu)?));
+        }
         if self.suite == Suite::Ssb {
             let find = |name: &str| tables.iter().find(|(known, _)| *known == name).map(|(_, table)| table.as_ref());
             match Arrays::from_tables(find) {

@@ -1,7 +1,7 @@
 //! The record as a page that needs nothing else: a chart of all queries and the table under it, for light and dark screens.
 
 use super::{
-    record::{LIMIT, OWN, Record},
+    record::{LIMIT, OWN, OWN_CPU, Record},
     table,
 };
 
@@ -116,6 +116,10 @@ fn grid(record: &Record) -> String {
         let class = if name == OWN { " class=\"own\"" } else { "" };
         text.push_str(&format!("<th{class}>{} ms</th>", escape(name)));
     }
+    let on_devices = record.find(OWN_CPU).is_some();
+    if on_devices {
+        text.push_str("<th>mode gpu ÷ cpu</th><th>ran on</th>");
+    }
     text.push_str("<th>fastest peer ÷ tandem</th><th>tandem ÷ limit</th></tr></thead>\n<tbody>\n");
     for query in 0..record.queries.len() {
         text.push_str(&format!("<tr><td>{}</td>", record.queries[query].name));
@@ -123,6 +127,10 @@ fn grid(record: &Record) -> String {
             let error = record.outcomes[query][contender].error.as_deref().map(escape);
             let title = error.map_or(String::new(), |error| format!(" title=\"{error}\""));
             text.push_str(&format!("<td{title}>{}</td>", cell(record.best(query, contender).map(|s| s * 1e3))));
+        }
+        if on_devices {
+            let places = escape(&record.places(query));
+            text.push_str(&format!("<td>{}</td><td>{places}</td>", cell(record.over_cpu(query))));
         }
         text.push_str(&format!(
             "<td>{}</td><td>{}</td></tr>\n",
@@ -133,6 +141,9 @@ fn grid(record: &Record) -> String {
     text.push_str("</tbody>\n<tfoot><tr><td>geometric mean ÷ tandem</td>");
     for contender in 0..record.contenders.len() {
         text.push_str(&format!("<td>{}</td>", cell(record.mean(|query| record.ratio(query, contender)))));
+    }
+    if on_devices {
+        text.push_str(&format!("<td>{}</td><td></td>", cell(record.mean(|query| record.over_cpu(query)))));
     }
     let (lead, over) = (record.mean(|query| record.lead(query)), record.mean(|query| record.over_limit(query)));
     text + &format!("<td>{}</td><td>{}</td></tr></tfoot>\n</table>\n", cell(lead), cell(over))

@@ -23,7 +23,9 @@ pub struct Outcome {
     pub times: Vec<f64>,
     /// Why there is no time, or why the result is not trusted.
     pub error: Option<String>,
-    /// What the contender says of the run.
+    /// What it ran on, where that may differ from query to query; more than one if it did from run to run.
+    pub places: Vec<String>,
+    /// What the contender says of its runs.
     pub notes: Vec<String>,
     /// The contender has no such query.
     pub absent: bool,
@@ -64,16 +66,30 @@ pub fn measure(contenders: &mut [Box<dyn Contender>], queries: &[Query], repeat:
                 status.show(&format!("run {round} of {repeat}: query {} on {}", query.name, contender.name()));
                 match contender.run(query) {
                     Err(reason) => outcome.error = Some(reason),
-                    Ok(answer) if round == 0 => {
-                        outcome.first = Some(answer.time.as_secs_f64());
-                        (outcome.rows, outcome.notes) = (answer.rows, answer.notes);
+                    Ok(answer) => {
+                        let seconds = answer.time.as_secs_f64();
+                        add_missing(&mut outcome.places, answer.places);
+                        add_missing(&mut outcome.notes, answer.notes);
+                        if round == 0 {
+                            (outcome.first, outcome.rows) = (Some(seconds), answer.rows);
+                        } else {
+                            outcome.times.push(seconds);
+                        }
                     }
-                    Ok(answer) => outcome.times.push(answer.time.as_secs_f64()),
                 }
             }
         }
     }
     outcomes
+}
+
+/// Adds what a run says to what earlier runs said.
+pub fn add_missing(known: &mut Vec<String>, more: impl IntoIterator<Item = String>) {
+    for text in more {
+        if !known.contains(&text) {
+            known.push(text);
+        }
+    }
 }
 
 /// Compares the results of each query: those that differ from what most contenders found are errors.
@@ -139,7 +155,7 @@ mod tests {
         }
         fn run(&mut self, _: &Query) -> Result<Answer, String> {
             let rows = vec![vec![Some(self.1?.to_string())]];
-            Ok(Answer { time: Duration::from_millis(2), rows, notes: Vec::new() })
+            Ok(Answer { time: Duration::from_millis(2), rows, places: None, notes: Vec::new() })
         }
     }
 

@@ -10,7 +10,7 @@ mod data;
 mod field;
 mod html;
 mod machine;
-mod measure;
+pub mod measure;
 mod own;
 mod peer;
 mod record;
@@ -24,7 +24,11 @@ use std::{
     time::Duration,
 };
 
-use clap::{Args, ValueEnum};
+use clap::{
+    Args, ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use tandem_engine::Mode;
 use tandem_generator::Options;
 
 use crate::failure::Failure;
@@ -51,6 +55,9 @@ pub struct BenchArguments {
         value_name = "ENGINES"
     )]
     pub vs: Vec<String>,
+    /// Where Tandem runs: auto, cpu, or gpu for the devices found, beside which it runs on the processor too.
+    #[arg(long, default_value_t = Mode::Auto, value_name = "MODE", value_parser = modes())]
+    pub mode: Mode,
     /// Where the data is when a query starts.
     #[arg(long, value_enum, default_value_t = Origin::Memory)]
     pub from: Origin,
@@ -83,6 +90,11 @@ pub struct BenchArguments {
     pub venv: PathBuf,
 }
 
+/// Returns what `--mode` may be here: DataFusion alone is a peer.
+fn modes() -> impl TypedValueParser<Value = Mode> {
+    PossibleValuesParser::new(["auto", "cpu", "gpu"]).try_map(|mode| mode.parse::<Mode>())
+}
+
 /// Where the data is when a query starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Origin {
@@ -102,6 +114,10 @@ pub fn run(arguments: BenchArguments) -> Result<(), Failure> {
         Failure::Usage(format!("there is no query {name} in {}; leave out --queries for all", suite.name()))
     })?;
     let peers = peers(&arguments.vs)?;
+    let devices = match arguments.mode {
+        Mode::Gpu => tandem_runtime::devices().chosen().map_err(|error| Failure::Statement(error.message))?,
+        _ => Vec::new(),
+    };
     let mut options = Options { sf: arguments.sf, ..Options::default() };
     options.threads = arguments.threads.map_or(options.threads, usize::from);
     let default = || PathBuf::from("data").join(format!("{}-sf{}", suite.name(), arguments.sf));
@@ -113,6 +129,7 @@ pub fn run(arguments: BenchArguments) -> Result<(), Failure> {
     let field = field::Field {
         suite,
         from: arguments.from,
+        mode: arguments.mode,
         threads: options.threads,
         timeout: Duration::from_secs(arguments.timeout),
         scratch: dir.parent().map_or_else(|| PathBuf::from("."), PathBuf::from),
@@ -122,6 +139,8 @@ pub fn run(arguments: BenchArguments) -> Result<(), Failure> {
         suite: suite.name(),
         sf: arguments.sf,
         from: arguments.from,
+        mode: arguments.mode,
+        devices: devices.iter().map(|device| device.name()).collect(),
         threads: options.threads,
         repeat: arguments.repeat,
         isolated,

@@ -11,7 +11,7 @@ use arrow::{
     util::display::{ArrayFormatter, FormatOptions},
 };
 use futures::TryStreamExt;
-use tandem_engine::{Cancel, Config, OnFallback, Session, Table, Where};
+use tandem_engine::{Cancel, Config, Mode, OnFallback, Session, Table};
 use tandem_limit::{Arrays, Cell};
 
 use super::{
@@ -34,8 +34,13 @@ impl Own {
     ///
     /// # Errors
     /// One sentence of why the session or a table cannot be made.
-    pub fn resident(threads: usize, tables: &[(&'static str, Arc<Table>)]) -> Result<Own, String> {
-        let own = Own::new("tandem", threads, false)?;
+    pub fn resident(
+        name: &'static str,
+        mode: Mode,
+        threads: usize,
+        tables: &[(&'static str, Arc<Table>)],
+    ) -> Result<Own, String> {
+        let own = Own::new(name, mode, threads, false)?;
         for (name, table) in tables {
             own.session.register_table(name, Arc::clone(table)).map_err(|error| error.to_string())?;
         }
@@ -46,8 +51,14 @@ impl Own {
     ///
     /// # Errors
     /// One sentence of why the session or a table cannot be made.
-    pub fn files(threads: usize, tables: &[TableData], cold: bool) -> Result<Own, String> {
-        let own = Own::new(if cold { "tandem" } else { "tandem (warm)" }, threads, cold)?;
+    pub fn files(
+        name: &'static str,
+        mode: Mode,
+        threads: usize,
+        tables: &[TableData],
+        cold: bool,
+    ) -> Result<Own, String> {
+        let own = Own::new(name, mode, threads, cold)?;
         for table in tables {
             let registered = own.executor.block_on(own.session.register_file(table.name, &table.path));
             registered.map_err(|error| error.to_string())?;
@@ -55,8 +66,8 @@ impl Own {
         Ok(own)
     }
 
-    fn new(name: &'static str, threads: usize, cold: bool) -> Result<Own, String> {
-        let config = Config { threads, on_fallback: OnFallback::Silent, ..Config::default() };
+    fn new(name: &'static str, mode: Mode, threads: usize, cold: bool) -> Result<Own, String> {
+        let config = Config { mode, threads, on_fallback: OnFallback::Silent, ..Config::default() };
         let session = Session::new(config).map_err(|error| error.to_string())?;
         let executor = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(threads)
@@ -86,12 +97,9 @@ impl Contender for Own {
             let batches: Vec<RecordBatch> =
                 outcome.stream.try_collect().await.map_err(|error| tandem_engine::Error::from(error).to_string())?;
             let time = start.elapsed();
-            let mut notes = outcome.report.reasons();
-            match outcome.report.placement() {
-                Where::Cpu => notes.clear(),
-                place => notes.insert(0, format!("ran on {place}")),
-            }
-            Ok(Answer { time, rows: rows(&batches).map_err(|error| error.to_string())?, notes })
+            let report = outcome.report;
+            let rows = rows(&batches).map_err(|error| error.to_string())?;
+            Ok(Answer { time, rows, places: Some(report.places()), notes: report.fallbacks() })
         })
     }
 }
@@ -141,6 +149,6 @@ impl Contender for Limit {
             Cell::Text(value) => Some(value),
         };
         let rows = rows.into_iter().map(|row| row.into_iter().map(text).collect()).collect();
-        Ok(Answer { time, rows, notes: Vec::new() })
+        Ok(Answer { time, rows, places: None, notes: Vec::new() })
     }
 }

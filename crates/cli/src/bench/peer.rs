@@ -171,7 +171,7 @@ impl Contender for Peer {
         let seconds = reply["seconds"].as_f64().ok_or("the worker's answer has no time")?;
         let rows: Rows = serde_json::from_value(reply["rows"].take())
             .map_err(|error| format!("the worker's rows are damaged: {error}"))?;
-        Ok(Answer { time: Duration::from_secs_f64(seconds), rows, notes: Vec::new() })
+        Ok(Answer { time: Duration::from_secs_f64(seconds), rows, places: None, notes: Vec::new() })
     }
 }
 

@@ -1,11 +1,14 @@
 //! The record of a run: what ran on what, every time, and the figures that follow from them.
 
 use serde_json::{Value, json};
+use tandem_engine::Mode;
 
 use super::{Origin, machine::Machine, measure::Outcome, suite::Query};
 
 /// Our name among the contenders.
 pub const OWN: &str = "tandem";
+/// The name of our processor's executor among the contenders, where we run on devices.
+pub const OWN_CPU: &str = "tandem (cpu)";
 /// The loops' name among the contenders.
 pub const LIMIT: &str = "limit";
 
@@ -17,6 +20,10 @@ pub struct Record {
     pub sf: f64,
     /// Where the data was.
     pub from: Origin,
+    /// The mode that we ran in.
+    pub mode: Mode,
+    /// The devices that we ran on, by what they are.
+    pub devices: Vec<String>,
     /// Threads of each engine.
     pub threads: usize,
     /// Measured runs of each query.
@@ -71,6 +78,17 @@ impl Record {
         Some(1.0 / self.ratio(query, self.find(LIMIT)?)?)
     }
 
+    /// Returns how many times longer on devices than on the processor our best time is.
+    pub fn over_cpu(&self, query: usize) -> Option<f64> {
+        Some(1.0 / self.ratio(query, self.find(OWN_CPU)?)?)
+    }
+
+    /// Returns what we ran a query on.
+    pub fn places(&self, query: usize) -> String {
+        let own = self.find(OWN).and_then(|own| self.outcomes[query].get(own));
+        own.map_or(String::new(), |outcome| outcome.places.join(" or "))
+    }
+
     /// Returns the geometric mean of a figure over the queries that have it.
     pub fn mean(&self, figure: impl Fn(usize) -> Option<f64>) -> Option<f64> {
         let logarithms: Vec<f64> = (0..self.queries.len()).filter_map(figure).map(f64::ln).collect();
@@ -95,15 +113,24 @@ impl Record {
         failures
     }
 
-    /// Lists what contenders say of their runs, such as why we left a query to another engine.
+    /// Lists what contenders say of their runs, such as why we left a query to another engine; what is the same for
+    /// several queries, once.
     pub fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
+        let mut notes: Vec<(String, String, Vec<String>)> = Vec::new();
         self.each(|query, contender, outcome| {
-            if !outcome.notes.is_empty() {
-                notes.push(format!("{contender} {query}: {}", outcome.notes.join("; ")));
+            if outcome.notes.is_empty() {
+                return;
+            }
+            let text = format!("ran on {}: {}", outcome.places.join(" or "), outcome.notes.join("; "));
+            match notes.iter_mut().find(|(name, known, _)| name == contender && *known == text) {
+                Some((_, _, queries)) => queries.push(query.to_string()),
+                None => notes.push((contender.to_string(), text, vec![query.to_string()])),
             }
         });
         notes
+            .into_iter()
+            .map(|(contender, text, queries)| format!("{contender} {}: {text}", queries.join(", ")))
+            .collect()
     }
 
     fn each(&self, mut see: impl FnMut(&str, &str, &Outcome)) {
@@ -139,7 +166,8 @@ impl Record {
                     .filter(|(_, outcome)| !outcome.absent)
                     .map(|((name, _), o)| {
                         let value = json!({
-                            "best_s": o.best(), "first_s": o.first, "times_s": o.times, "error": o.error, "notes": o.notes,
+                            "best_s": o.best(), "first_s": o.first, "times_s": o.times, "error": o.error,
+                            "ran_on": o.places, "notes": o.notes,
                         });
                         (name.clone(), value)
                     })
@@ -151,6 +179,7 @@ impl Record {
                     "engines": engines,
                     "fastest_peer_over_tandem": self.lead(query),
                     "tandem_over_limit": self.over_limit(query),
+                    "gpu_mode_over_cpu": self.over_cpu(query),
                 })
             })
             .collect();
@@ -162,6 +191,8 @@ impl Record {
             "suite": self.suite,
             "sf": self.sf,
             "from": format!("{:?}", self.from).to_lowercase(),
+            "mode": self.mode.to_string(),
+            "devices": self.devices,
             "threads": self.threads,
             "repeat": self.repeat,
             "interleaved": !self.isolated,
@@ -172,6 +203,7 @@ impl Record {
             "geometric_mean": {
                 "fastest_peer_over_tandem": self.mean(|query| self.lead(query)),
                 "tandem_over_limit": self.mean(|query| self.over_limit(query)),
+                "gpu_mode_over_cpu": self.mean(|query| self.over_cpu(query)),
                 "peer_over_tandem": means,
             },
             "failures": self.failures(),

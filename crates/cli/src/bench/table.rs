@@ -1,14 +1,18 @@
 //! The record as one aligned table for a terminal.
 
-use super::record::{LIMIT, OWN, Record};
+use super::record::{LIMIT, OWN, OWN_CPU, Record};
 
 /// Writes the table and what belongs under it.
 pub fn render(record: &Record) -> String {
     let limit = record.find(LIMIT);
     let engines: Vec<usize> = (0..record.contenders.len()).filter(|at| Some(*at) != limit).collect();
     let has_peers = record.peers().next().is_some();
+    let on_devices = record.find(OWN_CPU).is_some();
     let mut head = vec!["query".to_string()];
     head.extend(engines.iter().map(|&at| record.contenders[at].0.clone()));
+    if on_devices {
+        head.extend(["mode gpu ÷ cpu".into(), "ran on".into()]);
+    }
     if has_peers {
         head.push("fastest peer ÷ tandem".into());
     }
@@ -20,6 +24,9 @@ pub fn render(record: &Record) -> String {
     for query in 0..record.queries.len() {
         let mut row = vec![record.queries[query].name.to_string()];
         row.extend(engines.iter().map(|&at| milliseconds(record.best(query, at), true)));
+        if on_devices {
+            row.extend([factor(record.over_cpu(query)), record.places(query)]);
+        }
         if has_peers {
             row.push(factor(record.lead(query)));
         }
@@ -33,6 +40,10 @@ pub fn render(record: &Record) -> String {
     let mut mean = vec!["geomean ÷ tandem".to_string()];
     let relative = |at: usize| (record.contenders[at].0 != OWN).then(|| record.mean(|query| record.ratio(query, at)));
     mean.extend(engines.iter().map(|&at| relative(at).map_or(String::new(), factor)));
+    if on_devices {
+        total.extend([String::new(), String::new()]);
+        mean.extend([factor(record.mean(|query| record.over_cpu(query))), String::new()]);
+    }
     if has_peers {
         total.push(String::new());
         mean.push(factor(record.mean(|query| record.lead(query))));
@@ -63,6 +74,10 @@ pub fn title(record: &Record) -> String {
         .filter(|(name, _)| name != LIMIT && (name == OWN || !name.starts_with(OWN)))
         .map(|(name, version)| format!("{name} {version}"))
         .collect();
+    let devices = match record.devices.is_empty() {
+        true => String::new(),
+        false => format!("\ntandem in mode gpu on {}", record.devices.join(" and ")),
+    };
     format!(
         "{} at scale factor {}, from {}, {} threads, best of {}{}, milliseconds, {}\n{}, {} cores, {}, {:.1} GB, {:.1} GB/s read, {}\n{}",
         record.suite.to_uppercase(),
@@ -79,7 +94,7 @@ pub fn title(record: &Record) -> String {
         machine.bandwidth_gb_s,
         machine.system,
         versions.join(", "),
-    )
+    ) + &devices
 }
 
 fn milliseconds(seconds: Option<f64>, expected: bool) -> String {

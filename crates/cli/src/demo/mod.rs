@@ -1,8 +1,8 @@
 //! `tandem demo`: the Star Schema Benchmark generated, run, checked against DataFusion, and timed.
 //!
-//! The data goes straight into resident columns. Each query runs in every mode of this machine; DataFusion gets the
-//! same rows as its own in-memory tables, and the same number of threads. Times are the best of three runs after the
-//! first. Rows must be equal, or the demonstration fails.
+//! The data goes straight into resident columns. Each query runs in every mode of this machine: `cpu`, and `gpu` where there
+//! is a device. DataFusion gets the same rows as its own in-memory tables, and the same number of threads. Times are the
+//! best of three runs after the first. Rows must be equal, or the demonstration fails.
 
 mod peer;
 
@@ -16,11 +16,20 @@ use arrow::record_batch::RecordBatch;
 use clap::Args;
 use futures::TryStreamExt;
 use indicatif::{ProgressBar, ProgressDrawTarget};
-use tandem_engine::{Config, Mode, OnFallback, Session, Where};
+use tandem_engine::{Config, Mode, OnFallback, Session};
 use tandem_generator::Options;
 use tandem_runtime::Cancel;
 
-use crate::{failure::Failure, format::grid, generate::RowCounter, progress};
+use crate::{
+    bench::{
+        measure::add_missing,
+        suite::{Query, Suite},
+    },
+    failure::Failure,
+    format::grid,
+    generate::RowCounter,
+    progress,
+};
 
 /// What `tandem demo` is told.
 #[derive(Debug, Args)]
@@ -36,30 +45,22 @@ pub struct DemoArguments {
 /// Runs of each query; the best counts.
 const RUNS: usize = 3;
 
-/// The 13 queries, by name.
-pub const QUERIES: [(&str, &str); 13] = [
-    ("1.1", include_str!("../../../../bench/suites/ssb/1.1.sql")),
-    ("1.2", include_str!("../../../../bench/suites/ssb/1.2.sql")),
-    ("1.3", include_str!("../../../../bench/suites/ssb/1.3.sql")),
-    ("2.1", include_str!("../../../../bench/suites/ssb/2.1.sql")),
-    ("2.2", include_str!("../../../../bench/suites/ssb/2.2.sql")),
-    ("2.3", include_str!("../../../../bench/suites/ssb/2.3.sql")),
-    ("3.1", include_str!("../../../../bench/suites/ssb/3.1.sql")),
-    ("3.2", include_str!("../../../../bench/suites/ssb/3.2.sql")),
-    ("3.3", include_str!("../../../../bench/suites/ssb/3.3.sql")),
-    ("3.4", include_str!("../../../../bench/suites/ssb/3.4.sql")),
-    ("4.1", include_str!("../../../../bench/suites/ssb/4.1.sql")),
-    ("4.2", include_str!("../../../../bench/suites/ssb/4.2.sql")),
-    ("4.3", include_str!("../../../../bench/suites/ssb/4.3.sql")),
-];
-
 /// What one query did.
 struct Line {
     name: &'static str,
     rows: usize,
-    time: Duration,
-    placement: Where,
     peer: Duration,
+    /// What it did in each mode.
+    runs: Vec<Run>,
+}
+
+/// What one query did in one mode.
+struct Run {
+    time: Duration,
+    /// What it ran on; more than one if that differed from run to run.
+    places: Vec<String>,
+    /// Why parts of it fell back.
+    reasons: Vec<String>,
     equal: bool,
 }
 
@@ -89,48 +90,73 @@ pub fn run(arguments: &DemoArguments) -> Result<(), Failure> {
         peer.register(&name, &table)?;
         session.register_table(&name, table)?;
     }
+    let devices = tandem_runtime::devices().chosen().unwrap_or_default();
+    let modes: &[Mode] = if devices.is_empty() { &[Mode::Cpu] } else { &[Mode::Cpu, Mode::Gpu] };
     let rows: usize = session.tables().iter().filter_map(|t| t.rows).sum();
     let bytes: usize = session.tables().iter().filter_map(|t| t.bytes).sum();
     say(&format!(
-        "generated {} rows in {:.1} s, {:.0} MB resident\n\n",
+        "generated {} rows in {:.1} s, {:.0} MB resident\n",
         grid::thousands(rows),
         started.elapsed().as_secs_f64(),
         bytes as f64 / 1e6
     ))?;
 
-    let bar = ProgressBar::new(QUERIES.len() as u64).with_style(progress::style("running [{bar:40}] {msg}"));
+    let names: Vec<String> = devices.iter().map(|device| device.name()).collect();
+    let simulated = devices.iter().any(|device| device.device().info().simulated);
+    say(&match names.is_empty() {
+        true => "no device was found, so all runs on the processor; `tandem devices` says why\n\n".to_owned(),
+        false if simulated => {
+            format!("mode gpu: {}; times are this machine's, not the model's\n\n", names.join(" and "))
+        }
+        false => format!("mode gpu: {}\n\n", names.join(" and ")),
+    })?;
+
+    let queries = Suite::Ssb.queries();
+    let bar = ProgressBar::new(queries.len() as u64).with_style(progress::style("running [{bar:40}] {msg}"));
     bar.set_draw_target(ProgressDrawTarget::stderr());
     let mut lines = Vec::new();
-    for (name, sql) in QUERIES {
-        bar.set_message(format!("query {name}"));
-        lines.push(tokio.block_on(measure(name, sql, &session, &peer))?);
+    for query in queries {
+        bar.set_message(format!("query {}", query.name));
+        lines.push(tokio.block_on(measure(&query, modes, &session, &peer))?);
         bar.inc(1);
     }
     bar.finish_and_clear();
-    report(&lines)
+    report(&lines, modes)
 }
 
-/// Runs one query on both engines, and compares.
-async fn measure(name: &'static str, sql: &str, session: &Session, peer: &peer::DataFusion) -> Result<Line, Failure> {
-    let (mut time, mut peer_time) = (Duration::MAX, Duration::MAX);
-    let (mut ours, mut theirs, mut placement) = (Vec::new(), Vec::new(), Where::Host);
+/// Runs one query in each mode and on DataFusion, in turn, and compares.
+async fn measure(query: &Query, modes: &[Mode], session: &Session, peer: &peer::DataFusion) -> Result<Line, Failure> {
+    let run = || Run { time: Duration::MAX, places: Vec::new(), reasons: Vec::new(), equal: true };
+    let runs = modes.iter().map(|_| run()).collect();
+    let mut line = Line { name: query.name, rows: 0, peer: Duration::MAX, runs };
     // The first run of each pays for what later runs find in place, and is not counted.
     for run in 0..=RUNS {
         let started = Instant::now();
-        let outcome = session.run(sql.trim().trim_end_matches(';'), &Cancel::new()).await?;
-        let report = outcome.report;
-        ours = outcome.stream.try_collect::<Vec<RecordBatch>>().await.map_err(tandem_engine::Error::from)?;
+        let theirs = peer.run(query.sql).await?;
         let elapsed = started.elapsed();
-        placement = report.placement();
-        let started = Instant::now();
-        theirs = peer.run(sql).await?;
         if run > 0 {
-            time = time.min(elapsed);
-            peer_time = peer_time.min(started.elapsed());
+            line.peer = line.peer.min(elapsed);
+        }
+        let theirs = sorted_rows(&theirs)?;
+        line.rows = theirs.len();
+        for (at, mode) in modes.iter().enumerate() {
+            session.set_mode(*mode);
+            let started = Instant::now();
+            let outcome = session.run(query.sql, &Cancel::new()).await?;
+            let report = outcome.report;
+            let ours = outcome.stream.try_collect::<Vec<RecordBatch>>().await.map_err(tandem_engine::Error::from)?;
+            let time = started.elapsed();
+            let equal = sorted_rows(&ours)? == theirs;
+            let known = &mut line.runs[at];
+            if run > 0 {
+                known.time = known.time.min(time);
+            }
+            known.equal &= equal;
+            add_missing(&mut known.places, [report.places()]);
+            add_missing(&mut known.reasons, report.fallbacks());
         }
     }
-    let (ours, theirs) = (sorted_rows(&ours)?, sorted_rows(&theirs)?);
-    Ok(Line { name, rows: ours.len(), time, placement, peer: peer_time, equal: ours == theirs })
+    Ok(line)
 }
 
 /// Spells all rows, in an order that does not depend on ties in the query's own.
@@ -143,26 +169,34 @@ fn sorted_rows(batches: &[RecordBatch]) -> Result<Vec<String>, Failure> {
     Ok(rows)
 }
 
-/// Prints the table, the mean and what to try next; fails if any result differs.
-fn report(lines: &[Line]) -> Result<(), Failure> {
+/// Prints the table, the means and what to try next; fails if any result differs.
+fn report(lines: &[Line], modes: &[Mode]) -> Result<(), Failure> {
     let milliseconds = |time: Duration| format!("{:.2}", time.as_secs_f64() * 1e3);
-    let ratio = |line: &Line| line.peer.as_secs_f64() / line.time.as_secs_f64().max(1e-9);
-    let body = lines.iter().map(|line| {
-        vec![
-            line.name.to_owned(),
-            grid::thousands(line.rows),
-            milliseconds(line.time),
-            line.placement.to_string(),
-            milliseconds(line.peer),
-            format!("{:.1} ×", ratio(line)),
-            if line.equal { "equal" } else { "DIFFERS" }.to_owned(),
-        ]
+    let ratio = |line: &Line, mode: usize| line.peer.as_secs_f64() / line.runs[mode].time.as_secs_f64().max(1e-9);
+    let body = lines.iter().flat_map(|line| {
+        line.runs.iter().enumerate().map(move |(mode, run)| {
+            // What belongs to the query is said once.
+            let once = |text: String| if mode == 0 { text } else { String::new() };
+            vec![
+                once(line.name.to_owned()),
+                once(grid::thousands(line.rows)),
+                milliseconds(run.time),
+                run.places.join(" or "),
+                once(milliseconds(line.peer)),
+                format!("{:.1} ×", ratio(line, mode)),
+                if run.equal { "equal" } else { "DIFFERS" }.to_owned(),
+            ]
+        })
     });
     let header = ["query", "rows", "time (ms)", "ran on", "DataFusion (ms)", "speed-up", "result"];
     say(&grid::draw(&header, &[false, true, true, false, true, true, false], body))?;
-    let mean = (lines.iter().map(|l| ratio(l).ln()).sum::<f64>() / lines.len() as f64).exp();
-    say(&format!("geometric mean of the speed-up: {mean:.1} ×\n"))?;
-    let different: Vec<&str> = lines.iter().filter(|l| !l.equal).map(|l| l.name).collect();
+    for (at, mode) in modes.iter().enumerate() {
+        let mean = (lines.iter().map(|line| ratio(line, at).ln()).sum::<f64>() / lines.len() as f64).exp();
+        say(&format!("geometric mean of the speed-up in mode {mode}: {mean:.1} ×\n"))?;
+    }
+    say(&fell_back(lines))?;
+    let different: Vec<&str> =
+        lines.iter().filter(|line| line.runs.iter().any(|run| !run.equal)).map(|line| line.name).collect();
     if !different.is_empty() {
         return Err(Failure::Statement(format!(
             "the results of these queries differ from DataFusion's: {}; please report it with the version and the scale \
@@ -173,7 +207,28 @@ fn report(lines: &[Line]) -> Result<(), Failure> {
     say("all results equal DataFusion's\n\nWhat to try next:\n  \
          tandem gen ssb --sf 1 -o data        write the same tables as Parquet files\n  \
          tandem --data data                   query them in the shell; EXPLAIN shows what runs where and why\n  \
-         tandem bench ssb --vs duckdb         measure against other engines\n")
+         tandem bench ssb --vs duckdb         measure against other engines\n  \
+         tandem devices                       what --mode gpu can run on, and how fast it is\n")
+}
+
+/// Lists each reason for which something fell back, with the queries it was one for.
+fn fell_back(lines: &[Line]) -> String {
+    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+    for line in lines {
+        let mut of_query = Vec::new();
+        line.runs.iter().for_each(|run| add_missing(&mut of_query, run.reasons.iter().cloned()));
+        for reason in of_query {
+            match reasons.iter_mut().find(|(known, _)| *known == reason) {
+                None => reasons.push((reason, vec![line.name])),
+                Some((_, names)) => names.push(line.name),
+            }
+        }
+    }
+    let describe = |(reason, names): &(String, Vec<&str>)| {
+        let names = if names.len() == lines.len() { "all queries".to_owned() } else { names.join(", ") };
+        format!("fell back: {reason} ({names})\n")
+    };
+    reasons.iter().map(describe).collect()
 }
 
 fn say(text: &str) -> Result<(), Failure> {

@@ -17,7 +17,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -47,6 +47,7 @@ pub struct Accelerator {
     cache: Cache,
     /// It failed once: no more work is given to it.
     lost: AtomicBool,
+    jobs: AtomicU64,
 }
 
 /// What one device, or several together, did for one pipeline.
@@ -134,7 +135,7 @@ impl Accelerator {
             traced: info.simulated,
         };
         let (columns, programs, cache) = (Resident::default(), Mutex::default(), Cache::from_environment());
-        Accelerator { device, traits, columns, programs, cache, lost: AtomicBool::new(false) }
+        Accelerator { device, traits, columns, programs, cache, lost: AtomicBool::new(false), jobs: AtomicU64::new(0) }
     }
 
     /// Has work-items take rows in turn, as on GPUs, whatever the device is: a test of those kernels.
@@ -171,6 +172,11 @@ impl Accelerator {
         }
     }
 
+    /// Returns how many jobs, or shares of one, it has computed.
+    pub fn jobs(&self) -> u64 {
+        self.jobs.load(Ordering::Relaxed)
+    }
+
     /// Tells whether it failed once, after which it gets no more work.
     fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Relaxed)
@@ -204,10 +210,10 @@ impl Accelerator {
             return Err(Error::unsupported(format!("the device failed before and gets no more work: {}", self.name())));
         }
         let ran = launch::run(self, job, parts, cancel);
-        if let Err(error) = &ran
-            && error.class == Class::Device
-        {
-            self.lost.store(true, Ordering::Relaxed);
+        match &ran {
+            Ok(_) => drop(self.jobs.fetch_add(1, Ordering::Relaxed)),
+            Err(error) if error.class == Class::Device => self.lost.store(true, Ordering::Relaxed),
+            Err(_) => {}
         }
         ran
     }
