@@ -8,13 +8,14 @@ use std::{
 use tandem_column::{AlignedVec, Bitmap, Codes, Column, Data, Dictionary, Repr, Result};
 use tandem_pipeline::{
     Expr, SlotId,
-    fused::{Accumulator, KeyOf, Origin as FusedOrigin},
+    fused::{Accumulator, KeyOf, Origin as FusedOrigin, Packed},
 };
 
 use crate::{
     Error, Job, Values, Vector,
     aggregate::HashedGroups,
     build::{Build, Order, arrange, dense_domain},
+    directory::packing,
     evaluate::Slots,
     frame::{Frame, Origin, fetch_matches},
     job::{Operation, SinkPlan, SinkState, Worker},
@@ -35,25 +36,44 @@ pub enum Collected {
     Same(usize),
 }
 
-/// A build that a device laid out by its only key.
+/// A build that a device laid out.
 #[derive(Debug)]
 pub struct LaidOut {
     /// Rows, null keys included.
     pub rows: usize,
     /// Some key is null.
     pub null_key: bool,
-    /// The smallest key.
-    pub min: i64,
-    /// How many values from there on have a place.
-    pub domain: usize,
-    /// A bit for each of them, set where it is a key.
-    pub bits: Vec<u8>,
-    /// Where the entries of each begin, if keys repeat.
-    pub starts: Option<Vec<u32>>,
+    /// How keys lead to entries.
+    pub way: LaidOutWay,
     /// The payload columns, in the order of entries.
     pub payload: Vec<Arc<Column>>,
     /// The smallest and largest number of each.
     pub ranges: Vec<Option<(i64, i64)>>,
+}
+
+/// How keys lead to the entries of a build that a device laid out.
+#[derive(Debug)]
+pub enum LaidOutWay {
+    /// The only key has a place for every value.
+    Places {
+        /// The smallest key.
+        min: i64,
+        /// How many values from there on have a place.
+        domain: usize,
+        /// A bit for each of them, set where it is a key.
+        bits: Vec<u8>,
+        /// Where the entries of each begin, if keys repeat.
+        starts: Option<Vec<u32>>,
+    },
+    /// By hash of the packed keys.
+    Hash {
+        /// How they are packed.
+        packing: Vec<Packed>,
+        /// The packed key of each entry.
+        keys: Vec<u64>,
+        /// Where the entries of each bucket begin.
+        starts: Vec<u32>,
+    },
 }
 
 /// One payload column of a build that a device laid out.
@@ -268,17 +288,29 @@ impl Job {
         }
     }
 
-    /// Tells how a device may lay out the build: with places for values of its only key. `None` if only the processor
-    /// lays it out; else whether only the existence of keys matters.
-    pub fn wants_places(&self) -> Option<bool> {
+    /// Tells how many integer keys a build has that a device may lay out, and whether only their existence matters; `None` if
+    /// only the processor lays it out.
+    pub fn wants_layout(&self) -> Option<(usize, bool)> {
         let SinkPlan::Build { keys, payload, kinds, used } = &self.sink else { return None };
-        let integer = keys.len() == 1 && matches!(kinds[0].repr(), Repr::Int | Repr::Boolean);
-        (integer && !used.collide && !self.has_leftovers()).then_some(payload.is_empty() && used.existence)
+        let integers = kinds[..keys.len()].iter().all(|kind| matches!(kind.repr(), Repr::Int | Repr::Boolean));
+        let layout = (keys.len(), payload.is_empty() && used.existence);
+        (integers && !keys.is_empty() && !used.collide && !self.has_leftovers()).then_some(layout)
+    }
+
+    /// Packs keys of such ranges into 64 bits, if they fit, and tells whether null keys match; `None`, too, if rows with
+    /// null keys must be kept that do not.
+    pub fn packing(&self, ranges: &[(i64, i64)], null_key: bool) -> Option<(Vec<Packed>, bool)> {
+        let SinkPlan::Build { used, .. } = &self.sink else { return None };
+        let kept = null_key && used.outer && !used.null_equals_null;
+        packing(ranges).filter(|_| !kept).map(|packing| (packing, used.null_equals_null))
     }
 
     /// Returns how many values from `min` on get a place; `None` if they are too far apart, or nulls must be kept.
     pub fn places(&self, keyed: usize, null_key: bool, min: i64, max: i64) -> Option<usize> {
-        let SinkPlan::Build { payload, used, .. } = &self.sink else { return None };
+        let SinkPlan::Build { keys, payload, used, .. } = &self.sink else { return None };
+        if keys.len() != 1 {
+            return None;
+        }
         let kept = null_key && (used.null_equals_null || used.outer);
         dense_domain(keyed, min, max, payload.is_empty() && used.existence).filter(|_| !kept)
     }

@@ -10,7 +10,7 @@ use tandem_column::{AlignedVec, Bitmap, BitmapBuilder, Buffer, Code, Codes, Colu
 
 use crate::{
     Error, Values, Vector,
-    absorb::LaidOut,
+    absorb::{LaidOut, LaidOutWay},
     directory::{Directory, Keys},
     set::Set,
 };
@@ -101,17 +101,24 @@ impl Build {
 
     /// Takes a build that a device laid out.
     pub(crate) fn laid_out(build: LaidOut) -> Build {
-        let LaidOut { rows, null_key, min, domain, bits, starts, payload, ranges } = build;
-        let set = Set { min, domain: domain as u64, bits };
-        let entries = match &starts {
-            Some(starts) => starts.last().map_or(0, |end| *end as usize),
-            None if payload.is_empty() => 0,
-            None => domain,
-        };
-        let unique = starts.is_none();
-        let lookup = match starts {
-            Some(starts) => Lookup::Dense { set, starts },
-            None => Lookup::Unique(set),
+        let LaidOut { rows, null_key, way, payload, ranges } = build;
+        let (lookup, entries, unique) = match way {
+            LaidOutWay::Places { min, domain, bits, starts } => {
+                let set = Set { min, domain: domain as u64, bits };
+                match starts {
+                    Some(starts) => {
+                        let entries = starts.last().map_or(0, |end| *end as usize);
+                        (Lookup::Dense { set, starts }, entries, false)
+                    }
+                    None => (Lookup::Unique(set), if payload.is_empty() { 0 } else { domain }, true),
+                }
+            }
+            LaidOutWay::Hash { packing, keys, starts } => {
+                let entries = keys.len();
+                let directory = Directory::laid_out(packing, keys, starts);
+                let unique = directory.is_unique();
+                (Lookup::Hash(directory), entries, unique)
+            }
         };
         Build { rows, payload, ranges, lookup, null_key, entries, unique }
     }

@@ -70,6 +70,11 @@ pub(crate) fn write_key(keys: &[&Vector], row: usize, out: &mut Vec<u8>) {
 }
 
 impl Directory {
+    /// Takes a directory that a device laid out.
+    pub(crate) fn laid_out(packing: Vec<Packed>, values: Vec<u64>, starts: Vec<u32>) -> Directory {
+        Directory { keys: Keys::Packed { packing, values }, starts, collide: false }
+    }
+
     pub(crate) fn lay_out(keys: &[Vector], keyed: Vec<u32>, rows: usize, used: Use) -> Result<(Lookup, Order)> {
         let buckets = keyed.len().max(1).next_power_of_two();
         let shift = 64 - buckets.trailing_zeros();
@@ -190,15 +195,23 @@ fn equal_range(starts: &[u32], bucket: usize, compare: impl Fn(u32) -> std::cmp:
 
 /// Packs integer keys into 64 bits if their ranges allow it; one value of each range is left for null.
 fn pack(keys: &[Vector], keyed: &[u32]) -> Option<Vec<Packed>> {
-    let mut shift = 0;
-    let mut packing = Vec::with_capacity(keys.len());
-    for key in keys {
+    let mut ranges = Vec::with_capacity(keys.len());
+    for key in keys.iter() {
         if !is_int(key) {
             return None;
         }
         let values = ints(key);
         let present = || keyed.iter().filter(|row| key.is_valid(**row as usize)).map(|row| values[*row as usize]);
-        let (min, max) = (present().min().unwrap_or(0), present().max().unwrap_or(0));
+        ranges.push((present().min().unwrap_or(0), present().max().unwrap_or(0)));
+    }
+    packing(&ranges)
+}
+
+/// Packs keys of such ranges into 64 bits, if they fit.
+pub(crate) fn packing(ranges: &[(i64, i64)]) -> Option<Vec<Packed>> {
+    let mut shift = 0;
+    let mut packing = Vec::with_capacity(ranges.len());
+    for &(min, max) in ranges {
         let span = u64::try_from(i128::from(max) - i128::from(min) + 1).ok()?;
         let bits = 64 - span.leading_zeros();
         if shift + bits > 64 {

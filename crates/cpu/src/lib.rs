@@ -28,7 +28,7 @@ mod sort;
 mod support;
 mod vector;
 
-pub use absorb::{Arranged, Collected, LaidOut};
+pub use absorb::{Arranged, Collected, LaidOut, LaidOutWay};
 pub use aggregate::HashedGroups;
 pub use build::Build;
 pub use collect::values_table;

@@ -129,9 +129,33 @@ KERNEL void find_entries(
         entries[i] = place == NO_ENTRY || !next ? place : ATOMIC_ADD_32(next + place, 1);
     }
 }
-KERNEL void copy_32(GLOBAL const u32 *from, const u32 count, GLOBAL u32 *to) {
-    FOR_ROWS(i, count) to[i] = from[i];
+
+// Builds by keys packed into 64 bits: rows are sorted by bucket, then key. Rows without a key have a bucket behind all.
+// Puts one key into the packed ones; `dropped` tells rows with a null key, unless nulls match.
+KERNEL void pack_keys(
+    GLOBAL const i64 *keys, GLOBAL const u8 *nulls, const u32 count, const i64 min_key, const u32 shift,
+    const u32 nulls_match, GLOBAL u64 *packed, GLOBAL u8 *dropped)
+{
+    FOR_ROWS(i, count) {
+        if (PRESENT(nulls, i)) packed[i] |= ((u64)(keys[i] - min_key) + 1) << shift;
+        else if (!nulls_match) dropped[i] = 1;
+    }
 }
+KERNEL void find_buckets(
+    GLOBAL const u64 *packed, GLOBAL const u8 *dropped, const u32 count, const u32 bits, GLOBAL u64 *buckets,
+    GLOBAL u32 *counts)
+{
+    FOR_ROWS(i, count) {
+        const u32 bucket = dropped[i] ? 1u << bits : bits == 0 ? 0 : (u32)(HASH(packed[i]) >> (64 - bits));
+        buckets[i] = bucket;
+        if (!dropped[i]) ATOMIC_ADD_32(counts + bucket, 1);
+    }
+}
+// The place of each row in an order.
+KERNEL void invert(GLOBAL const u32 *order, const u32 count, GLOBAL u32 *places) {
+    FOR_ROWS(i, count) places[order[i]] = i;
+}
+
 // Numbers of rows as codes of their entries.
 #define SCATTER(name, type) \
     KERNEL void name(GLOBAL const i64 *values, GLOBAL const u32 *entries, const u32 count, const i64 base, \

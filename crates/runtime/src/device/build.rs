@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use tandem_codegen::RowColumn;
 use tandem_column::{AlignedVec, Bitmap, Code, Codes, Repr, Result, Type};
-use tandem_cpu::{Arranged, Collected, LaidOut, Worker};
+use tandem_cpu::{Arranged, Collected, LaidOut, LaidOutWay, Worker};
 use tandem_device::{Argument, Memory};
+use tandem_pipeline::fused::Packed;
 
 use super::{data::Held, launch::Run, operators::small, rows::Rows};
 
@@ -26,9 +27,9 @@ struct Range {
 }
 
 impl Run<'_> {
-    /// Computes the rows of a build and lays them out, if its key is one integer whose values lie close together. Otherwise
-    /// the worker gets the rows, and the processor lays them out.
-    pub(super) fn build(&mut self, worker: &mut Worker, existence: bool) -> Result<()> {
+    /// Computes the rows of a build and lays them out by places of the only key's values, if those lie close together, or by
+    /// hash. What does not fit goes to the worker as rows, and the processor lays it out.
+    pub(super) fn build(&mut self, worker: &mut Worker, keys: usize, existence: bool) -> Result<()> {
         let parts = self.parts.clone();
         // Values that are fetched later are found by their row within one part.
         let late = parts.len() > 1 && self.writes_rows();
@@ -37,53 +38,117 @@ impl Run<'_> {
         }
         self.describe(self.shape(), "rows counted, places summed up, rows written; then laid out by key");
         let rows = self.compute(&parts)?;
-        let Some(keys) = self.numbers(&rows, 0).filter(|_| rows.count > 0) else {
+        let columns: Option<Vec<Numbers>> = (0..keys).map(|key| self.numbers(&rows, key)).collect();
+        let Some(columns) = columns.filter(|_| rows.count > 0) else {
             return self.bring(worker, &parts, rows, false);
         };
-        let range = self.range(&keys, rows.count)?;
-        let null_key = range.present < rows.count;
-        let domain = self.job.places(range.present, null_key, range.min, range.max);
-        let Some(domain) = domain.filter(|_| range.present > 0) else {
-            return self.bring(worker, &parts, rows, false);
+        let ranges = columns.iter().map(|key| self.range(key, rows.count)).collect::<Result<Vec<_>>>()?;
+        let null_key = ranges.iter().any(|range| range.present < rows.count);
+        let Range { min, max, present } = ranges[0];
+        let places = self.job.places(present, null_key, min, max).filter(|_| present > 0);
+        let (way, entries) = match places {
+            Some(domain) => self.by_places(&columns[0], &ranges[0], domain, rows.count, existence)?,
+            None => {
+                let bounds = |range: &Range| if range.present > 0 { (range.min, range.max) } else { (0, 0) };
+                let bounds: Vec<(i64, i64)> = ranges.iter().map(bounds).collect();
+                let Some((packing, nulls_match)) = self.job.packing(&bounds, null_key) else {
+                    return self.bring(worker, &parts, rows, false);
+                };
+                self.by_hash(&columns, packing, nulls_match, rows.count)?
+            }
         };
-        let (count, min) = (Argument::U32(small(rows.count)?), Argument::I64(range.min));
-        let nulls = keys.nulls.clone();
-        let by_key =
-            [Argument::Memory(&keys.values), nulls.as_ref().map_or(Argument::Null, Argument::Memory), count, min];
-        let words = domain / 32 + 1;
-        let bits = self.filled(words * 4, 0)?;
-        let repeats = self.filled(4, 0)?;
-        let shape = self.shape();
-        self.operate(
-            "set_bits",
-            &[&by_key[..], &[Argument::Memory(&bits), Argument::Memory(&repeats)]].concat(),
-            shape,
-        )?;
-        let repeats = self.read_places(&repeats, 1)? != [0];
-        let mut set = vec![0; words * 4];
-        self.read(&bits, 0, &mut set)?;
-        let mut build = LaidOut {
-            rows: rows.count,
-            null_key,
-            min: range.min,
-            domain,
-            bits: set,
-            starts: None,
-            payload: Vec::new(),
-            ranges: Vec::new(),
-        };
-        if !existence {
-            let next = if repeats { Some(self.starts(&by_key, domain, &mut build)?) } else { None };
-            let entries = self.allocate(rows.count * 4)?;
-            let next = next.as_ref().map_or(Argument::Null, Argument::Memory);
-            self.operate("find_entries", &[&by_key[..], &[next, Argument::Memory(&entries)]].concat(), shape)?;
-            let places = if repeats { range.present } else { domain };
-            for column in 1..rows.columns.len() {
-                self.payload(&rows, column, &entries, places, &parts, &mut build)?;
+        let mut build = LaidOut { rows: rows.count, null_key, way, payload: Vec::new(), ranges: Vec::new() };
+        if let Some((entries, places)) = entries {
+            for column in keys..rows.columns.len() {
+                self.payload(&rows, (column, column - keys), &entries, places, &parts, &mut build)?;
             }
         }
         self.job.laid_out(worker, build);
         Ok(())
+    }
+
+    /// Lays rows out by the places of the only key's values; returns the entry of each row, and how many entries there are,
+    /// unless only existence matters.
+    fn by_places(
+        &mut self,
+        key: &Numbers,
+        range: &Range,
+        domain: usize,
+        rows: usize,
+        existence: bool,
+    ) -> Result<(LaidOutWay, Option<(Memory, usize)>)> {
+        let nulls = key.nulls.as_ref().map_or(Argument::Null, Argument::Memory);
+        let count = Argument::U32(small(rows)?);
+        let by_key = [Argument::Memory(&key.values), nulls, count, Argument::I64(range.min)];
+        let words = domain / 32 + 1;
+        let (bits, repeats) = (self.filled(words * 4, 0)?, self.filled(4, 0)?);
+        let shape = self.shape();
+        let arguments = [&by_key[..], &[Argument::Memory(&bits), Argument::Memory(&repeats)]].concat();
+        self.operate("set_bits", &arguments, shape)?;
+        let repeats = self.read_places(&repeats, 1)? != [0];
+        let mut set = vec![0; words * 4];
+        self.read(&bits, 0, &mut set)?;
+        let mut starts = None;
+        let mut found = None;
+        if !existence {
+            let next = if repeats { Some(self.filled((domain + 1) * 4, 0)?) } else { None };
+            if let Some(next) = &next {
+                self.operate("count_places", &[&by_key[..], &[Argument::Memory(next)]].concat(), shape)?;
+                self.scan(next, domain + 1)?;
+                starts = Some(self.read_places(next, domain + 1)?);
+            }
+            let entries = self.allocate(rows * 4)?;
+            let next = next.as_ref().map_or(Argument::Null, Argument::Memory);
+            self.operate("find_entries", &[&by_key[..], &[next, Argument::Memory(&entries)]].concat(), shape)?;
+            found = Some((entries, if repeats { range.present } else { domain }));
+        }
+        Ok((LaidOutWay::Places { min: range.min, domain, bits: set, starts }, found))
+    }
+
+    /// Lays rows out by hash of their packed keys; returns the entry of each row, and how many entries there are.
+    fn by_hash(
+        &mut self,
+        keys: &[Numbers],
+        packing: Vec<Packed>,
+        nulls_match: bool,
+        rows: usize,
+    ) -> Result<(LaidOutWay, Option<(Memory, usize)>)> {
+        let shape = self.shape();
+        let count = Argument::U32(small(rows)?);
+        let (packed, dropped) = (self.filled(rows * 8, 0)?, self.filled(rows, 0)?);
+        for (key, Packed { min, shift, .. }) in keys.iter().zip(&packing) {
+            let arguments = [
+                Argument::Memory(&key.values),
+                key.nulls.as_ref().map_or(Argument::Null, Argument::Memory),
+                count,
+                Argument::I64(*min),
+                Argument::U32(*shift),
+                Argument::U32(nulls_match.into()),
+                Argument::Memory(&packed),
+                Argument::Memory(&dropped),
+            ];
+            self.operate("pack_keys", &arguments, shape)?;
+        }
+        let bits = rows.next_power_of_two().trailing_zeros();
+        let (buckets, starts) = (self.allocate(rows * 8)?, self.filled(((1 << bits) + 1) * 4, 0)?);
+        let arguments = [
+            Argument::Memory(&packed),
+            Argument::Memory(&dropped),
+            count,
+            Argument::U32(bits),
+            Argument::Memory(&buckets),
+            Argument::Memory(&starts),
+        ];
+        self.operate("find_buckets", &arguments, shape)?;
+        let entries = self.scan(&starts, (1 << bits) + 1)?;
+        let starts = self.read_places(&starts, (1 << bits) + 1)?;
+        let order = self.sort(&[buckets, packed.clone()], rows)?;
+        let sorted = self.gather(&packed, &order, entries, 8)?;
+        let keys = self.read_numbers(&sorted, entries)?.iter().map(|key| *key as u64).collect();
+        let places = self.filled(rows * 4, 0xff)?;
+        let arguments = [Argument::Memory(&order), Argument::U32(small(entries)?), Argument::Memory(&places)];
+        self.operate("invert", &arguments, shape)?;
+        Ok((LaidOutWay::Hash { packing, keys, starts }, Some((places, entries))))
     }
 
     /// Returns the numbers of a column, if it has some.
@@ -100,26 +165,16 @@ impl Run<'_> {
         }
     }
 
-    /// Counts keys of each place and sums them up; returns where the next entry of each place goes.
-    fn starts(&mut self, by_key: &[Argument<'_>], domain: usize, build: &mut LaidOut) -> Result<Memory> {
-        let starts = self.filled((domain + 1) * 4, 0)?;
-        self.operate("count_places", &[by_key, &[Argument::Memory(&starts)]].concat(), self.shape())?;
-        self.scan(&starts, domain + 1)?;
-        build.starts = Some(self.read_places(&starts, domain + 1)?);
-        Ok(starts)
-    }
-
     /// Lays one payload column out.
     fn payload(
         &mut self,
         rows: &Rows,
-        column: usize,
+        (column, payload): (usize, usize),
         entries: &Memory,
         places: usize,
         parts: &[usize],
         build: &mut LaidOut,
     ) -> Result<()> {
-        let payload = column - 1;
         let kind = self.job.payload_kind(payload).cloned().unwrap_or(Type::Int64);
         let numbers = self.numbers(rows, column).filter(|_| kind != Type::Float32);
         let Some(numbers) = numbers else {

@@ -110,8 +110,8 @@ pub(super) fn run(
         run.prepare()?;
         match run.kernels[0].0.output.clone() {
             output @ Output::Groups { .. } => run.groups(&output, &mut worker)?,
-            Output::Rows { .. } => match job.wants_places().filter(|_| run.whole) {
-                Some(existence) => run.build(&mut worker, existence)?,
+            Output::Rows { .. } => match job.wants_layout().filter(|_| run.whole) {
+                Some((keys, existence)) => run.build(&mut worker, keys, existence)?,
                 None => run.rows(&mut worker)?,
             },
         }
