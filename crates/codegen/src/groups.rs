@@ -114,8 +114,7 @@ impl Generator<'_> {
         if registers {
             self.declare_registers(&accumulators);
         }
-        self.text.open(&format!("FOR_ROWS(row, {rows}) {{"));
-        self.steps()?;
+        self.open_row(rows)?;
         self.add(groups, aggregates, &accumulators, width)?;
         self.close_row();
         if registers {
@@ -146,9 +145,6 @@ impl Generator<'_> {
             for slot in aggregate.argument.into_iter().chain(aggregate.filter) {
                 self.slot(slot)?;
             }
-        }
-        if self.predicated {
-            self.text.open("if (kept) {");
         }
         self.add_to(registers, "ADD", &place(ROWS_COUNT), "1");
         for (FusedAggregate { aggregate, .. }, accumulator) in aggregates.iter().zip(accumulators) {
@@ -215,9 +211,6 @@ impl Generator<'_> {
             if !conditions.is_empty() {
                 self.text.close();
             }
-        }
-        if self.predicated {
-            self.text.close();
         }
         Ok(())
     }

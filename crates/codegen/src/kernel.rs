@@ -105,10 +105,14 @@ pub(crate) struct Generator<'f> {
     /// Groups are in a hash table that all work-items share.
     pub(crate) hashed: bool,
     pub(crate) needs_fp64: bool,
-    /// Some row may have no value.
-    pub(crate) fallible: bool,
-    /// Rows are not skipped but counted only where this flag is set: loops without branches become vector code.
-    pub(crate) predicated: bool,
+}
+
+/// A filter on the codes of a source column.
+enum Encoded {
+    /// A range step, and its column.
+    Range(usize, usize),
+    /// A column and a set.
+    Set(usize, usize),
 }
 
 /// Generates the kernel of a fused pipeline.
@@ -116,18 +120,6 @@ pub(crate) struct Generator<'f> {
 /// # Errors
 /// Unsupported, with the reason, for what kernels or the device cannot do.
 pub fn generate(input: Input<'_>) -> Result<Kernel> {
-    let fused = input.fused;
-    let one_group = matches!(&fused.sink, FusedSink::Groups { keys, .. } if keys.is_empty());
-    let cheap = |step: &FusedStep| matches!(step, FusedStep::Between { .. } | FusedStep::Let { .. });
-    let simple = input.traits.chunked && one_group && fused.lookups.is_empty() && fused.steps.iter().all(cheap);
-    if simple && let (kernel, false) = attempt(input, true)? {
-        return Ok(kernel);
-    }
-    Ok(attempt(input, false)?.0)
-}
-
-/// Generates a kernel; tells, too, whether some row may have no value.
-fn attempt(input: Input<'_>, predicated: bool) -> Result<(Kernel, bool)> {
     let Input { fused, traits, target, .. } = input;
     let mut generator = Generator {
         input,
@@ -139,8 +131,6 @@ fn attempt(input: Input<'_>, predicated: bool) -> Result<(Kernel, bool)> {
         loops: 0,
         hashed: false,
         needs_fp64: false,
-        fallible: false,
-        predicated,
     };
     let rows = generator.text.argument(Binding::Rows, "const u32", "rows", "");
     let (names, bodies, output) = match &fused.sink {
@@ -171,7 +161,7 @@ fn attempt(input: Input<'_>, predicated: bool) -> Result<(Kernel, bool)> {
     let kernels: Vec<String> =
         names.iter().zip(&bodies).map(|(name, body)| generator.text.kernel(name, body)).collect();
     text.push_str(&kernels.join("\n"));
-    Ok((Kernel { text, names, body, bindings: generator.text.bindings(), output }, generator.fallible))
+    Ok(Kernel { text, names, body, bindings: generator.text.bindings(), output })
 }
 
 pub(crate) fn prelude(target: Target, traits: Traits) -> String {
@@ -195,39 +185,85 @@ pub(crate) fn prelude(target: Target, traits: Traits) -> String {
 }
 
 impl<'f> Generator<'f> {
-    /// Writes what drops rows and defines slots.
-    pub(crate) fn steps(&mut self) -> Result<()> {
+    /// Opens the loop over rows and writes what drops rows and defines slots; [`Generator::close_row`] closes it.
+    pub(crate) fn open_row(&mut self, rows: &str) -> Result<()> {
         let Input { fused, traits, .. } = self.input;
-        // On processors, ranges cost next to nothing and are tested together, without a branch. A GPU reads a later column
-        // only for the rows that are left.
-        let mut kept: Vec<String> = Vec::new();
-        for (index, step) in fused.steps.iter().enumerate().filter(|_| traits.chunked) {
-            if let FusedStep::Between { column, .. } = step {
-                kept.push(self.within(index, *column)?);
-            }
-        }
-        if self.predicated {
-            let kept = if kept.is_empty() { "1".into() } else { kept.join(" & ") };
-            self.text.line(format!("const int kept = {kept};"));
-        } else if !kept.is_empty() {
-            self.text.line(format!("if (!({})) continue;", kept.join(" & ")));
-        }
+        let mut encoded = Vec::new();
         for (index, step) in fused.steps.iter().enumerate() {
             match step {
-                FusedStep::Between { .. } if traits.chunked => {}
-                FusedStep::Between { column, .. } => {
-                    let within = self.within(index, *column)?;
-                    self.text.line(format!("if (!{within}) continue;"));
-                }
-                FusedStep::Member { column, set } => {
-                    let code = self.code(*column)?;
-                    let words = self.text.argument(Binding::Set(*set), "GLOBAL const u32 *", &format!("set{set}"), "");
-                    let binding = Binding::SetShift { set: *set, column: *column };
-                    let shift = self.text.argument(binding, "const u32", &format!("shift{set}"), "");
-                    let valid = self.valid(*column)?.map_or(String::new(), |valid| format!("{valid} && "));
-                    let bit = self.text.define("u32", &format!("(u32){code} + {shift}"));
-                    self.text.line(format!("if (!({valid}IN_SET({words}, {bit}))) continue;"));
-                }
+                FusedStep::Between { column, .. } => encoded.push(Encoded::Range(index, *column)),
+                FusedStep::Member { column, set } => encoded.push(Encoded::Set(*column, *set)),
+                _ => {}
+            }
+        }
+        if !traits.chunked || encoded.is_empty() {
+            self.text.open(&format!("FOR_ROWS(row, {rows}) {{"));
+            self.drop_rows(&encoded)?;
+        } else {
+            self.list_rows(rows, encoded)?;
+        }
+        self.steps()
+    }
+
+    /// Drops rows one by one: a GPU reads a later column only for the rows that are left.
+    fn drop_rows(&mut self, encoded: &[Encoded]) -> Result<()> {
+        for filter in encoded {
+            let test = self.test(filter)?;
+            self.text.line(format!("if (!{test}) continue;"));
+        }
+        Ok(())
+    }
+
+    /// Lists the rows of a strip that are left, without a branch that a processor would guess wrong. Ranges make a mask, each in
+    /// a loop of its own over values of one width, which becomes vector code; sets go over the list of rows.
+    fn list_rows(&mut self, rows: &str, encoded: Vec<Encoded>) -> Result<()> {
+        let (ranges, sets): (Vec<Encoded>, Vec<Encoded>) =
+            encoded.into_iter().partition(|filter| matches!(filter, Encoded::Range(..)));
+        self.text.open(&format!("FOR_STRIPS(strip, {rows}) {{"));
+        self.text.line("STRIP_OF_ROWS(strip);");
+        for (at, filter) in ranges.iter().enumerate() {
+            let test = self.test(filter)?;
+            self.text.line(format!("MASK_ROWS(row, {} {test});", if at == 0 { "=" } else { "&=" }));
+        }
+        if !ranges.is_empty() {
+            self.text.line("LIST_MASKED_ROWS();");
+        }
+        for (at, set) in sets.iter().enumerate() {
+            let test = self.test(set)?;
+            let name = if at == 0 && ranges.is_empty() { "LIST_ROWS" } else { "KEEP_ROWS" };
+            self.text.line(format!("{name}(row, {test});"));
+        }
+        self.text.open("for (u32 at = 0; at < count; at++) {");
+        self.text.line("const u32 row = list[at];");
+        self.loops += 1;
+        Ok(())
+    }
+
+    /// Returns the test that a source column passes a filter.
+    fn test(&mut self, filter: &Encoded) -> Result<String> {
+        match *filter {
+            Encoded::Range(step, column) => self.within(step, column),
+            Encoded::Set(column, set) => {
+                let code = self.code(column)?;
+                let words = self.text.argument(Binding::Set(set), "GLOBAL const u32 *", &format!("set{set}"), "");
+                let binding = Binding::SetShift { set, column };
+                let shift = self.text.argument(binding, "const u32", &format!("shift{set}"), "");
+                let member = format!("IN_SET({words}, (u32){code} + {shift})");
+                // The code of a null may be beyond the set.
+                Ok(match self.valid(column)? {
+                    Some(valid) => format!("({valid} && {member})"),
+                    None => member,
+                })
+            }
+        }
+    }
+
+    /// Writes the steps that are not about one source column's codes.
+    fn steps(&mut self) -> Result<()> {
+        let fused = self.input.fused;
+        for step in &fused.steps {
+            match step {
+                FusedStep::Between { .. } | FusedStep::Member { .. } => {}
                 FusedStep::Filter(expr) => {
                     let term = self.expression(expr)?;
                     let kept = match term.null {

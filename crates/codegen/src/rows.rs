@@ -47,8 +47,7 @@ impl<'f> Generator<'f> {
     ) -> Result<(Vec<RowColumn>, usize)> {
         let counts = self.counts();
         self.text.line(format!("u32 place = {counts};"));
-        self.text.open(&format!("FOR_ROWS(row, {rows}) {{"));
-        self.steps()?;
+        self.open_row(rows)?;
         let mut columns = Vec::with_capacity(values.len());
         let mut terms = Vec::with_capacity(values.len());
         for (at, value) in values.iter().enumerate() {
@@ -161,8 +160,7 @@ impl<'f> Generator<'f> {
         self.start_over();
         let counts = self.counts();
         self.text.line("u32 kept = 0;");
-        self.text.open(&format!("FOR_ROWS(row, {rows}) {{"));
-        self.steps()?;
+        self.open_row(rows)?;
         self.text.line("kept++;");
         self.close_row();
         self.text.line(format!("{counts} = kept;"));

@@ -16,7 +16,6 @@ KERNEL void pipeline(
     i64 a2 = 0, a3 = 0;
     i64 a1 = 0;
     FOR_ROWS(row, rows) {
-        const int kept = 1;
         const i32 t0 = (i32)((u32)b0 + (u32)c0[row]);
         const i32 t1 = (i32)((u32)b1 + (u32)c1[row]);
         const i32 t2 = WRAP_SUBTRACT32((i32)k0, t1);
@@ -25,13 +24,11 @@ KERNEL void pipeline(
         const i32 t5 = (i32)((u32)b2 + (u32)c2[row]);
         const i32 t6 = WRAP_ADD32((i32)k1, t5);
         const i64 t7 = (i64)t3 * t6;
-        if (kept) {
-            a0 += 1;
-            if (!t4) {
-                a2 += (t7 & 0xffffffffL);
-                a3 += (t7 >> 32);
-                a1 += 1;
-            }
+        a0 += 1;
+        if (!t4) {
+            a2 += (t7 & 0xffffffffL);
+            a3 += (t7 >> 32);
+            a1 += 1;
         }
     }
     ADD(table + 0, a0);

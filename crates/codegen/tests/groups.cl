@@ -23,26 +23,24 @@ KERNEL void pipeline(
 {
     GLOBAL i64 *const table = TABLE(groups, 24000UL);
     FOR_ROWS(row, rows) {
-        const u32 t0 = (u32)c0[row] + shift0;
-        if (!(IN_SET(set0, t0))) continue;
-        const u32 t1 = (u32)c1[row] + shift1;
-        if (!(IN_SET(set1, t1))) continue;
-        const int t2 = !VALID(v2, row);
-        const i64 t3 = b2 + (i64)c2[row];
-        const int t4 = (t3 > (i32)k0);
-        if (!(t4 & !t2)) continue;
-        const u32 t5 = (u32)((i64)c1[row] + e0);
-        const i64 t6 = p0_0b + (i64)p0_0[t5];
-        const u32 t7 = (u32)(t6 - k1);
-        const u32 t8 = (u32)((i64)c0[row] + e1);
-        const int t9 = !VALID(p1_2v, t8);
-        const i64 t10 = p1_2b + (i64)p1_2[t8];
-        const u32 t11 = t7 * 6u + (t9 ? 5u : (u32)(t10 - k2));
-        GLOBAL i64 *const group = table + (u64)t11 * 4;
+        if (!IN_SET(set0, (u32)c0[row] + shift0)) continue;
+        if (!IN_SET(set1, (u32)c1[row] + shift1)) continue;
+        const int t0 = !VALID(v2, row);
+        const i64 t1 = b2 + (i64)c2[row];
+        const int t2 = (t1 > (i32)k0);
+        if (!(t2 & !t0)) continue;
+        const u32 t3 = (u32)((i64)c1[row] + e0);
+        const i64 t4 = p0_0b + (i64)p0_0[t3];
+        const u32 t5 = (u32)(t4 - k1);
+        const u32 t6 = (u32)((i64)c0[row] + e1);
+        const int t7 = !VALID(p1_2v, t6);
+        const i64 t8 = p1_2b + (i64)p1_2[t6];
+        const u32 t9 = t5 * 6u + (t7 ? 5u : (u32)(t8 - k2));
+        GLOBAL i64 *const group = table + (u64)t9 * 4;
         ADD(group + 0, 1);
-        if (!t2) {
-            ADD(group + 2, (t3 & 0xffffffffL));
-            ADD(group + 3, (t3 >> 32));
+        if (!t0) {
+            ADD(group + 2, (t1 & 0xffffffffL));
+            ADD(group + 3, (t1 >> 32));
             ADD(group + 1, 1);
         }
     }

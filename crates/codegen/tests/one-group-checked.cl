@@ -18,14 +18,21 @@ KERNEL void pipeline(
     GLOBAL i64 *const table = TABLE(groups, 2UL);
     i64 a0 = 0;
     i64 a1 = 0;
-    FOR_ROWS(row, rows) {
-        if (!(((u16)(c0[row] - (u16)low0) <= (u16)span0) & ((u8)(c1[row] - (u8)low1) <= (u8)span1) & ((u8)(c3[row] - (u8)low2) <= (u8)span2))) continue;
-        const i64 t0 = b2 + (i64)c2[row];
-        const i64 t1 = b3 + (i64)c3[row];
-        const i64 t2 = WRAP_MULTIPLY(t0, t1);
-        if (PRODUCT_LEFT(t0, t1, t2)) *failed = 1;
-        a0 += 1;
-        a1 += t2;
+    FOR_STRIPS(strip, rows) {
+        STRIP_OF_ROWS(strip);
+        MASK_ROWS(row, = ((u16)(c0[row] - (u16)low0) <= (u16)span0));
+        MASK_ROWS(row, &= ((u8)(c1[row] - (u8)low1) <= (u8)span1));
+        MASK_ROWS(row, &= ((u8)(c3[row] - (u8)low2) <= (u8)span2));
+        LIST_MASKED_ROWS();
+        for (u32 at = 0; at < count; at++) {
+            const u32 row = list[at];
+            const i64 t0 = b2 + (i64)c2[row];
+            const i64 t1 = b3 + (i64)c3[row];
+            const i64 t2 = WRAP_MULTIPLY(t0, t1);
+            if (PRODUCT_LEFT(t0, t1, t2)) *failed = 1;
+            a0 += 1;
+            a1 += t2;
+        }
     }
     ADD(table + 0, a0);
     ADD(table + 1, a1);

@@ -17,12 +17,17 @@ KERNEL void pipeline(
     GLOBAL i64 *const table = TABLE(groups, 2UL);
     i64 a0 = 0;
     i64 a1 = 0;
-    FOR_ROWS(row, rows) {
-        const int kept = ((u16)(c0[row] - (u16)low0) <= (u16)span0) & ((u8)(c1[row] - (u8)low1) <= (u8)span1) & ((u8)(c3[row] - (u8)low2) <= (u8)span2);
-        const i32 t0 = (i32)((u32)b2 + (u32)c2[row]);
-        const i32 t1 = (i32)((u32)b3 + (u32)c3[row]);
-        const i32 t2 = WRAP_MULTIPLY32(t0, t1);
-        if (kept) {
+    FOR_STRIPS(strip, rows) {
+        STRIP_OF_ROWS(strip);
+        MASK_ROWS(row, = ((u16)(c0[row] - (u16)low0) <= (u16)span0));
+        MASK_ROWS(row, &= ((u8)(c1[row] - (u8)low1) <= (u8)span1));
+        MASK_ROWS(row, &= ((u8)(c3[row] - (u8)low2) <= (u8)span2));
+        LIST_MASKED_ROWS();
+        for (u32 at = 0; at < count; at++) {
+            const u32 row = list[at];
+            const i32 t0 = (i32)((u32)b2 + (u32)c2[row]);
+            const i32 t1 = (i32)((u32)b3 + (u32)c3[row]);
+            const i32 t2 = WRAP_MULTIPLY32(t0, t1);
             a0 += 1;
             a1 += t2;
         }

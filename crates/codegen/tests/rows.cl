@@ -24,16 +24,18 @@ KERNEL void count(
     GLOBAL u64 *s1)
 {
     u32 kept = 0;
-    FOR_ROWS(row, rows) {
-        const u32 t0 = (u32)c0[row] + shift0;
-        if (!(IN_SET(set0, t0))) continue;
-        const u32 t1 = (u32)c1[row] + shift1;
-        if (!(IN_SET(set1, t1))) continue;
-        const int t2 = !VALID(v2, row);
-        const i64 t3 = b2 + (i64)c2[row];
-        const int t4 = (t3 > (i32)k0);
-        if (!(t4 & !t2)) continue;
-        kept++;
+    FOR_STRIPS(strip, rows) {
+        STRIP_OF_ROWS(strip);
+        LIST_ROWS(row, IN_SET(set0, (u32)c0[row] + shift0));
+        KEEP_ROWS(row, IN_SET(set1, (u32)c1[row] + shift1));
+        for (u32 at = 0; at < count; at++) {
+            const u32 row = list[at];
+            const int t0 = !VALID(v2, row);
+            const i64 t1 = b2 + (i64)c2[row];
+            const int t2 = (t1 > (i32)k0);
+            if (!(t2 & !t0)) continue;
+            kept++;
+        }
     }
     counts[from + ITEM] = kept;
 }
@@ -64,26 +66,28 @@ KERNEL void generate(
     GLOBAL u64 *s1)
 {
     u32 place = counts[from + ITEM];
-    FOR_ROWS(row, rows) {
-        const u32 t0 = (u32)c0[row] + shift0;
-        if (!(IN_SET(set0, t0))) continue;
-        const u32 t1 = (u32)c1[row] + shift1;
-        if (!(IN_SET(set1, t1))) continue;
-        const int t2 = !VALID(v2, row);
-        const i64 t3 = b2 + (i64)c2[row];
-        const int t4 = (t3 > (i32)k0);
-        if (!(t4 & !t2)) continue;
-        const u32 t5 = (u32)((i64)c1[row] + e0);
-        const i64 t6 = p0_0b + (i64)p0_0[t5];
-        o0[place] = t6;
-        o1[place] = t3;
-        o1n[place] = (u8)(t2);
-        const i64 t7 = WRAP_MULTIPLY(t3, t3);
-        const int t8 = t2 | (PRODUCT_LEFT(t3, t3, t7));
-        o2[place] = t7;
-        o2n[place] = (u8)(t8);
-        s0[place] = (t2) != 0;
-        s1[place] = t2 ? 0 : ~((u64)((i64)t3) ^ 0x8000000000000000UL);
-        place++;
+    FOR_STRIPS(strip, rows) {
+        STRIP_OF_ROWS(strip);
+        LIST_ROWS(row, IN_SET(set0, (u32)c0[row] + shift0));
+        KEEP_ROWS(row, IN_SET(set1, (u32)c1[row] + shift1));
+        for (u32 at = 0; at < count; at++) {
+            const u32 row = list[at];
+            const int t0 = !VALID(v2, row);
+            const i64 t1 = b2 + (i64)c2[row];
+            const int t2 = (t1 > (i32)k0);
+            if (!(t2 & !t0)) continue;
+            const u32 t3 = (u32)((i64)c1[row] + e0);
+            const i64 t4 = p0_0b + (i64)p0_0[t3];
+            o0[place] = t4;
+            o1[place] = t1;
+            o1n[place] = (u8)(t0);
+            const i64 t5 = WRAP_MULTIPLY(t1, t1);
+            const int t6 = t0 | (PRODUCT_LEFT(t1, t1, t5));
+            o2[place] = t5;
+            o2n[place] = (u8)(t6);
+            s0[place] = (t0) != 0;
+            s1[place] = t0 ? 0 : ~((u64)((i64)t1) ^ 0x8000000000000000UL);
+            place++;
+        }
     }
 }

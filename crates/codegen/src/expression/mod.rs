@@ -234,7 +234,6 @@ impl Generator<'_> {
             None => condition.to_string(),
         };
         self.text.line(format!("if ({condition}) *{name} = 1;"));
-        self.fallible = true;
     }
 
     /// Reads a slot, once.

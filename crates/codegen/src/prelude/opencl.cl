@@ -59,6 +59,33 @@ void add_f64(volatile GLOBAL i64 *place, f64 value) {
     const u32 begin = min((u32)ITEM * share, (u32)(rows)); \
     const u32 end = min(begin + share, (u32)(rows)); \
     for (u32 row = begin; row < end; row++)
+// The same a strip at a time: a byte for each row that tells whether it is left, then a list of those that are.
+#define STRIP 1024u
+#define FOR_STRIPS(strip, rows) \
+    const u32 share = ((rows) + (u32)ITEMS - 1) / (u32)ITEMS; \
+    const u32 begin = min((u32)ITEM * share, (u32)(rows)); \
+    const u32 end = min(begin + share, (u32)(rows)); \
+    for (u32 strip = begin; strip < end; strip += STRIP)
+#define STRIP_OF_ROWS(strip) \
+    const u32 first = strip, length = min(STRIP, end - first); \
+    u32 list[STRIP + 1], count = 0; \
+    u64 mask[STRIP / 8]; \
+    mask[(length - 1) / 8] = 0
+#define MASK_ROWS(row, test) \
+    for (u32 at = 0; at < length; at++) { const u64 row = (u64)first + at; ((u8 *)mask)[at] test; }
+#define LIST_MASKED_ROWS() \
+    for (u32 word = 0; word < (length + 7) / 8; word++) { \
+        if (!mask[word]) continue; \
+        for (u32 at = word * 8; at < word * 8 + 8; at++) { list[count] = first + at; count += ((u8 *)mask)[at]; } \
+    }
+#define LIST_ROWS(row, test) \
+    for (u32 at = 0; at < length; at++) { const u32 row = first + at; list[count] = row; count += (test); }
+#define KEEP_ROWS(row, test) \
+    do { \
+        u32 left = 0; \
+        for (u32 at = 0; at < count; at++) { const u32 row = list[at]; list[left] = row; left += (test); } \
+        count = left; \
+    } while (0)
 #define TABLE(groups, size) ((groups) + (u64)ITEM * (size))
 #define ADD(place, value) (*(place) += (value))
 #define LEAST(place, value) (*(place) = min(*(place), (i64)(value)))
