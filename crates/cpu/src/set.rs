@@ -139,6 +139,18 @@ fn eight<T: Code, M: Membership>(codes: &[T; 8], set: M) -> usize {
     codes.iter().enumerate().fold(0, |bits, (i, code)| bits | set.of(code.widen()) << i)
 }
 
+/// Lists the rows behind the last whole group, number `at`, that are members and in the mask; returns how many.
+#[inline(always)]
+fn list_rest<T: Code, M: Membership>(rest: &[T], mask: &Mask, at: usize, row: u32, set: M, rows: &mut [u32]) -> usize {
+    let left = if mask.is_fresh() || rest.is_empty() { 255 } else { mask.eight(at) };
+    let mut kept = 0;
+    for (i, code) in rest.iter().enumerate() {
+        rows[kept] = row + i as u32;
+        kept += set.of(code.widen()) & (left >> i & 1);
+    }
+    kept
+}
+
 simd! {
     /// Lists the rows of a run that are members and in the mask; returns how many.
     fn list_set<T: Code, M: Membership>(codes: &[T], mask: &Mask, first: u32, set: M, rows: &mut [u32]) -> usize {
@@ -153,12 +165,7 @@ simd! {
             kept += compress(bits, row, &mut rows[kept..kept + 8]);
             row += 8;
         }
-        let left = if mask.is_fresh() || rest.is_empty() { 255 } else { mask.eight(groups.len()) };
-        for (i, code) in rest.iter().enumerate() {
-            rows[kept] = row + i as u32;
-            kept += set.of(code.widen()) & (left >> i & 1);
-        }
-        kept
+        kept + list_rest(rest, mask, groups.len(), row, set, &mut rows[kept..])
     }
     /// Keeps the listed rows that are members; returns how many.
     fn refine_set<T: Code, M: Membership>(codes: &[T], rows: &mut [u32], set: M) -> usize {
@@ -202,12 +209,7 @@ fn list_words_avx2(codes: &[u32], mask: &Mask, first: u32, words: &[u32], rows: 
         kept += compress(bits, row, &mut rows[kept..kept + 8]);
         row += 8;
     }
-    let left = if mask.is_fresh() || rest.is_empty() { 255 } else { mask.eight(groups.len()) };
-    for (i, code) in rest.iter().enumerate() {
-        rows[kept] = row + i as u32;
-        kept += Words(words).of(code.widen()) & (left >> i & 1);
-    }
-    kept
+    kept + list_rest(rest, mask, groups.len(), row, Words(words), &mut rows[kept..])
 }
 
 /// Runs an expression with `$m` bound to the quickest form of a set for codes that count from `base`.

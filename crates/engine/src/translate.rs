@@ -330,7 +330,9 @@ impl Context {
         }
         if message.starts_with("Projections require unique expression names") {
             let expression = quoted_between(&message, "the expression \"", "\" at position").unwrap_or_default();
-            let name = expression.rsplit(" AS ").next().unwrap_or_default();
+            // What follows AS may be the type of a cast.
+            let alias = expression.rsplit_once(" AS ").map(|(_, alias)| alias).filter(|alias| !alias.contains(')'));
+            let name = alias.unwrap_or(expression);
             return Some(Error::input(format!("the column name '{name}' occurs twice; rename one with AS")));
         }
         if message.starts_with("The context currently only supports a single SQL statement") {
