@@ -61,34 +61,34 @@ fn forced_hash_collisions() {
 /// Pipelines on a device, where there is one: results are the same, plans are not.
 #[test]
 fn opencl() {
-    on_devices(1, &[("TANDEM_DEVICES", "opencl:0")]);
+    on_devices("opencl", 1, &[("TANDEM_DEVICES", "opencl:0")]);
 }
 
 #[test]
 fn opencl_poor() {
-    on_devices(1, &[("TANDEM_DEVICES", "opencl:0"), ("TANDEM_DEVICE_POOR", "1")]);
+    on_devices("poor", 1, &[("TANDEM_DEVICES", "opencl:0"), ("TANDEM_DEVICE_POOR", "1")]);
 }
 
 #[test]
 fn opencl_two_devices() {
     if testing::is_pocl(&tandem_device::find()) {
-        on_devices(2, &[testing::TWO_DEVICES]);
+        on_devices("opencl", 2, &[testing::TWO_DEVICES]);
     }
 }
 
 #[test]
 fn sim() {
-    on_devices(1, &[("TANDEM_DEVICES", "sim"), ("TANDEM_SIM", "titan-rtx")]);
+    on_devices("sim", 1, &[("TANDEM_DEVICES", "sim"), ("TANDEM_SIM", "titan-rtx")]);
 }
 
 /// Runs all files in a process of its own, since devices are looked for once; so many must have done work. Compiled programs
-/// are kept apart from the user's, for all configurations and later runs: there are more than a user's directory holds.
-fn on_devices(devices: usize, environment: &[(&str, &str)]) {
+/// are kept for later runs, apart from the user's, in a directory for each kind of kernels: one holds fewer than all.
+fn on_devices(kernels: &str, devices: usize, environment: &[(&str, &str)]) {
     if !tandem_tests::has_device() {
         return;
     }
-    let kept = ("TANDEM_KERNEL_CACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/kernels"));
-    let text = testing::child("child_runs_on_devices", &[environment, &[kept]].concat());
+    let kept = format!("{}/kernels/{kernels}", env!("CARGO_TARGET_TMPDIR"));
+    let text = testing::child("child_runs_on_devices", &[environment, &[("TANDEM_KERNEL_CACHE", &kept)]].concat());
     let used = text.lines().find_map(|line| line.strip_prefix("devices that ran pipelines: ")).unwrap_or_default();
     println!("{used}");
     assert_eq!(used.split(", ").filter(|label| !label.is_empty()).count(), devices, "{text}");
