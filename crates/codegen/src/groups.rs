@@ -9,7 +9,7 @@ use tandem_pipeline::{
 use crate::{
     Binding,
     expression::{Term, Width},
-    kernel::Generator,
+    kernel::{Generator, Output},
 };
 
 /// Lays out what a group holds; returns it with the width of a group.
@@ -87,6 +87,33 @@ pub(crate) enum Groups<'k> {
     Hashed(&'k [HashKey]),
 }
 
+/// Where a row's group is while rows are added.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// In registers.
+    Registers,
+    /// In the memory of a group of work-items.
+    Local,
+    /// In the table, which other work-items may have a share in, or not, as rows are dealt out.
+    Table,
+    /// In a table that all work-items share, however rows are dealt out.
+    Shared,
+}
+
+impl Held {
+    /// Returns what the names of operations begin with.
+    fn prefix(self) -> &'static str {
+        match self {
+            Held::Registers | Held::Table => "",
+            Held::Local => "LOCAL_",
+            Held::Shared => "ATOMIC_",
+        }
+    }
+}
+
+/// Numbers of groups that fit the memory of a group of work-items on every device we know, twice.
+const LOCAL_NUMBERS: usize = 2048;
+
 impl Generator<'_> {
     /// Writes the kernel that counts groups.
     pub(crate) fn groups(
@@ -103,24 +130,60 @@ impl Generator<'_> {
         let remark = "one table, or one for each work-item";
         let out = self.text.argument(Binding::Groups, "GLOBAL i64 *", "groups", remark);
         let (accumulators, width) = plan(self.input.fused, aggregates, shared)?;
-        // One group is kept in registers and written at the end.
-        let registers = matches!(groups, Groups::Array([], _));
         match groups {
             Groups::Array(_, groups) => {
                 self.text.line(format!("GLOBAL i64 *const table = TABLE({out}, {}UL);", groups * width));
             }
             Groups::Hashed(_) => self.text.line(format!("GLOBAL i64 *const table = {out};")),
         }
-        if registers {
-            self.declare_registers(&accumulators);
+        self.held = match groups {
+            // One group is kept in registers and written at the end.
+            Groups::Array([], _) => Held::Registers,
+            // A few are kept in the memory of a group of work-items, where adding is cheap.
+            Groups::Array(_, count) if shared && count * width <= LOCAL_NUMBERS => Held::Local,
+            Groups::Array(..) => Held::Table,
+            Groups::Hashed(_) => Held::Shared,
+        };
+        match (self.held, groups) {
+            (Held::Registers, _) => self.declare_registers(&accumulators),
+            (Held::Local, Groups::Array(_, count)) => self.declare_local(&accumulators, count, width),
+            _ => {}
         }
         self.open_row(rows)?;
         self.add(groups, aggregates, &accumulators, width)?;
         self.close_row();
-        if registers {
-            self.write_registers(&accumulators);
+        match (self.held, groups) {
+            (Held::Registers, _) => {
+                let register = |at: usize| format!("a{at}");
+                self.write_out(&accumulators, "table", &register, &register);
+            }
+            (Held::Local, Groups::Array(_, count)) => {
+                self.text.line("BARRIER();");
+                self.text.open(&format!("FOR_OWN(at, {count}u) {{"));
+                self.text.line(format!("if (!own[at * {width} + {ROWS_COUNT}]) continue;"));
+                let number = |at: usize| format!("own[at * {width} + {at}]");
+                let float = |at: usize| format!("AS_F64(own[at * {width} + {at}])");
+                self.write_out(&accumulators, &format!("table + at * {width}"), &number, &float);
+                self.text.close();
+            }
+            _ => {}
         }
         Ok(accumulators)
+    }
+
+    /// Makes a table of a group of work-items' own, with groups as they are before their first row.
+    fn declare_local(&mut self, accumulators: &[Accumulator], count: usize, width: usize) {
+        self.text.line(format!("LOCAL_TABLE(own, {});", count * width));
+        self.text.open(&format!("FOR_OWN(at, {}u) {{", count * width));
+        let empty = Output::Groups { groups: Some(count), accumulators: accumulators.to_vec() }.empty_group();
+        let mut value = "0".to_string();
+        for (at, number) in empty.iter().enumerate().filter(|(_, number)| **number != 0) {
+            let worst = if *number == i64::MAX { "0x7fffffffffffffffL" } else { "(-0x7fffffffffffffffL - 1)" };
+            value = format!("at % {width} == {at} ? {worst} : {value}");
+        }
+        self.text.line(format!("own[at] = {value};"));
+        self.text.close();
+        self.text.line("BARRIER();");
     }
 
     /// Adds the row to its group.
@@ -135,7 +198,6 @@ impl Generator<'_> {
             Groups::Array(keys, _) => self.group(keys, width)?,
             Groups::Hashed(keys) => Some(self.hashed_group(keys, width)?),
         };
-        self.hashed = matches!(groups, Groups::Hashed(_));
         let place = |at: usize| match &group {
             Some(group) => format!("{group} + {at}"),
             None => format!("&a{at}"),
@@ -218,9 +280,7 @@ impl Generator<'_> {
     fn add_to(&mut self, registers: bool, operation: &str, place: &str, value: &str) {
         let name = place.trim_start_matches('&');
         self.text.line(match (registers, operation) {
-            // Others may add to the same group of a hash table at the same time, however rows are dealt out.
-            (false, _) if self.hashed => format!("ATOMIC_{operation}({place}, {value});"),
-            (false, _) => format!("{operation}({place}, {value});"),
+            (false, _) => format!("{}{operation}({place}, {value});", self.held.prefix()),
             (true, "LEAST") => format!("if ({value} < {name}) {name} = {value};"),
             (true, "MOST") => format!("if ({value} > {name}) {name} = {value};"),
             (true, _) => format!("{name} += {value};"),
@@ -253,7 +313,7 @@ impl Generator<'_> {
     fn key_place(&mut self, key: &GroupKey, kind: &str) -> Result<String> {
         let term = self.slot(key.slot)?;
         let min = self.text.argument(Binding::Constant(key.min), "const i64", "", "");
-        let place = format!("({kind})({} - {min})", term.value);
+        let place = format!("({kind})((u64){} - (u64){min})", term.value);
         Ok(match &term.null {
             Some(null) => format!("({null} ? {}u : {place})", key.size - 1),
             None => place,
@@ -272,8 +332,10 @@ impl Generator<'_> {
             group = Some(self.text.define("u32", &number));
         }
         Ok(group.map(|group| {
-            let name = format!("table + (u64){group} * {width}");
-            self.text.line(format!("GLOBAL i64 *const group = {name};"));
+            self.text.line(match self.held {
+                Held::Local => format!("LOCAL i64 *const group = own + {group} * {width};"),
+                _ => format!("GLOBAL i64 *const group = table + (u64){group} * {width};"),
+            });
             "group".to_string()
         }))
     }
@@ -335,29 +397,37 @@ impl Generator<'_> {
         }
     }
 
-    fn write_registers(&mut self, accumulators: &[Accumulator]) {
-        let add = |at: usize| format!("ADD(table + {at}, a{at});");
-        self.text.line(add(ROWS_COUNT));
+    /// Adds what was held of a group elsewhere to its table.
+    fn write_out(
+        &mut self,
+        accumulators: &[Accumulator],
+        table: &str,
+        number: &dyn Fn(usize) -> String,
+        float: &dyn Fn(usize) -> String,
+    ) {
+        let mut write = |operation: &str, at: usize, value: String| {
+            self.text.line(format!("{operation}({table} + {at}, {value});"));
+        };
+        write("ADD", ROWS_COUNT, number(ROWS_COUNT));
         for accumulator in accumulators {
             match *accumulator {
                 Accumulator::Count(_) => {}
-                Accumulator::Sum { sum, .. } => self.text.line(add(sum)),
-                Accumulator::FloatSum { sum, .. } => self.text.line(format!("ADD_F64(table + {sum}, a{sum});")),
+                Accumulator::Sum { sum, .. } => write("ADD", sum, number(sum)),
+                Accumulator::FloatSum { sum, .. } => write("ADD_F64", sum, float(sum)),
                 Accumulator::WideSum { low, high, .. } => {
-                    self.text.line(add(low));
-                    self.text.line(add(high));
+                    write("ADD", low, number(low));
+                    write("ADD", high, number(high));
                 }
-                Accumulator::LimbSum { first, .. } => (first..first + 4).for_each(|at| self.text.line(add(at))),
+                Accumulator::LimbSum { first, .. } => (first..first + 4).for_each(|at| write("ADD", at, number(at))),
                 Accumulator::WideBest { .. } => {}
                 Accumulator::Moments { .. } => continue,
                 Accumulator::Best { best, smallest, .. } => {
-                    let name = if smallest { "LEAST" } else { "MOST" };
-                    self.text.line(format!("{name}(table + {best}, a{best});"));
+                    write(if smallest { "LEAST" } else { "MOST" }, best, number(best));
                 }
             }
             let count = accumulator.count();
             if count != ROWS_COUNT {
-                self.text.line(add(count));
+                write("ADD", count, number(count));
             }
         }
     }

@@ -6,7 +6,13 @@ use tandem_pipeline::{
     fused::{Accumulator, Fused, FusedSink, FusedStep, ROWS_COUNT},
 };
 
-use crate::{Binding, Layout, Target, Traits, expression::Term, groups::Groups, rows::RowColumn, text::Text};
+use crate::{
+    Binding, Layout, Target, Traits,
+    expression::Term,
+    groups::{Groups, Held},
+    rows::RowColumn,
+    text::Text,
+};
 
 /// A generated kernel.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,8 +108,8 @@ pub(crate) struct Generator<'f> {
     pub(crate) pair: Option<(SlotId, usize)>,
     /// The loops over entries that are open.
     pub(crate) loops: usize,
-    /// Groups are in a hash table that all work-items share.
-    pub(crate) hashed: bool,
+    /// Where a row's group is while rows are added.
+    pub(crate) held: Held,
     pub(crate) needs_fp64: bool,
 }
 
@@ -129,7 +135,7 @@ pub fn generate(input: Input<'_>) -> Result<Kernel> {
         absent: vec![None; fused.lookups.len()],
         pair: None,
         loops: 0,
-        hashed: false,
+        held: Held::Table,
         needs_fp64: false,
     };
     let rows = generator.text.argument(Binding::Rows, "const u32", "rows", "");
@@ -233,8 +239,8 @@ impl<'f> Generator<'f> {
             let name = if at == 0 && ranges.is_empty() { "LIST_ROWS" } else { "KEEP_ROWS" };
             self.text.line(format!("{name}(row, {test});"));
         }
-        self.text.open("for (u32 at = 0; at < count; at++) {");
-        self.text.line("const u32 row = list[at];");
+        self.text.open("FOR_LISTED(at) {");
+        self.text.line("const u32 row = listed[at];");
         self.loops += 1;
         Ok(())
     }

@@ -31,11 +31,11 @@ KERNEL void pipeline(
         if (!(t2 & !t0)) continue;
         const u32 t3 = (u32)((i64)c1[row] + e0);
         const i64 t4 = p0_0b + (i64)p0_0[t3];
-        const u32 t5 = (u32)(t4 - k1);
+        const u32 t5 = (u32)((u64)t4 - (u64)k1);
         const u32 t6 = (u32)((i64)c0[row] + e1);
         const int t7 = !VALID(p1_2v, t6);
         const i64 t8 = p1_2b + (i64)p1_2[t6];
-        const u32 t9 = t5 * 6u + (t7 ? 5u : (u32)(t8 - k2));
+        const u32 t9 = t5 * 6u + (t7 ? 5u : (u32)((u64)t8 - (u64)k2));
         GLOBAL i64 *const group = table + (u64)t9 * 4;
         ADD(group + 0, 1);
         if (!t0) {

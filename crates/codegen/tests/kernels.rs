@@ -177,6 +177,12 @@ fn kernels_read_as_the_plan() {
     golden("one-group", &kernel(&one_group(Overflow::Wrap), &simple, &[], PROCESSOR, Target::OpenCl));
     golden("one-group-checked", &kernel(&one_group(Overflow::Error), &simple, &[], PROCESSOR, Target::OpenCl));
     golden("groups", &kernel(&groups(), &wide(), &payloads(), GPU, Target::OpenCl));
+    let mut few = groups();
+    if let FusedSink::Groups { keys, groups, .. } = &mut few.sink {
+        keys[0].size = 10;
+        *groups = 60;
+    }
+    golden("few-groups", &kernel(&few, &wide(), &payloads(), GPU, Target::OpenCl));
     let mut rows = groups();
     let values = vec![Expr::Slot(3), Expr::Slot(2), product(2, 2, Overflow::Null), Expr::Slot(2)];
     let order = vec![OrderKey { value: 3, descending: true, nulls_first: false }];

@@ -24,8 +24,8 @@ KERNEL void pipeline(
         MASK_ROWS(row, &= ((u8)(c1[row] - (u8)low1) <= (u8)span1));
         MASK_ROWS(row, &= ((u8)(c3[row] - (u8)low2) <= (u8)span2));
         LIST_MASKED_ROWS();
-        for (u32 at = 0; at < count; at++) {
-            const u32 row = list[at];
+        FOR_LISTED(at) {
+            const u32 row = listed[at];
             const i64 t0 = b2 + (i64)c2[row];
             const i64 t1 = b3 + (i64)c3[row];
             const i64 t2 = WRAP_MULTIPLY(t0, t1);

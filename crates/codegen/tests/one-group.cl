@@ -23,8 +23,8 @@ KERNEL void pipeline(
         MASK_ROWS(row, &= ((u8)(c1[row] - (u8)low1) <= (u8)span1));
         MASK_ROWS(row, &= ((u8)(c3[row] - (u8)low2) <= (u8)span2));
         LIST_MASKED_ROWS();
-        for (u32 at = 0; at < count; at++) {
-            const u32 row = list[at];
+        FOR_LISTED(at) {
+            const u32 row = listed[at];
             const i32 t0 = (i32)((u32)b2 + (u32)c2[row]);
             const i32 t1 = (i32)((u32)b3 + (u32)c3[row]);
             const i32 t2 = WRAP_MULTIPLY32(t0, t1);

@@ -28,8 +28,8 @@ KERNEL void count(
         STRIP_OF_ROWS(strip);
         LIST_ROWS(row, IN_SET(set0, (u32)c0[row] + shift0));
         KEEP_ROWS(row, IN_SET(set1, (u32)c1[row] + shift1));
-        for (u32 at = 0; at < count; at++) {
-            const u32 row = list[at];
+        FOR_LISTED(at) {
+            const u32 row = listed[at];
             const int t0 = !VALID(v2, row);
             const i64 t1 = b2 + (i64)c2[row];
             const int t2 = (t1 > (i32)k0);
@@ -70,8 +70,8 @@ KERNEL void generate(
         STRIP_OF_ROWS(strip);
         LIST_ROWS(row, IN_SET(set0, (u32)c0[row] + shift0));
         KEEP_ROWS(row, IN_SET(set1, (u32)c1[row] + shift1));
-        for (u32 at = 0; at < count; at++) {
-            const u32 row = list[at];
+        FOR_LISTED(at) {
+            const u32 row = listed[at];
             const int t0 = !VALID(v2, row);
             const i64 t1 = b2 + (i64)c2[row];
             const int t2 = (t1 > (i32)k0);

@@ -19,6 +19,7 @@ use std::{
     thread,
 };
 
+use tandem_codegen::{Target, Traits, operators};
 use tandem_device::{
     Argument, Device, Search, Shape, compile_to_ptx,
     shim::{Shim, sanitized_environment},
@@ -190,7 +191,7 @@ fn assemble(ptxas: &Path, ptx: &str, (major, minor): (i32, i32)) -> Result<(), S
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }
 
-/// Returns the text of every kernel: of random queries, of the goldens, and the device's own.
+/// Returns the text of every kernel: of random queries, of the goldens, the operators, and the device's own.
 fn cuda_texts() -> BTreeSet<String> {
     let recorder = Arc::new(Recorder::new().expect("there is g++"));
     let runtime = Runtime::new(1);
@@ -204,14 +205,19 @@ fn cuda_texts() -> BTreeSet<String> {
     let mut texts = recorder.texts();
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("crates lie side by side");
     let read = |path: PathBuf| fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    // Goldens are bodies, which all targets share, behind the prelude that any text begins with.
+    // Goldens are bodies, which targets share, behind the prelude that any text begins with.
     let any = texts.first().expect("queries give kernels");
     let prelude = any[..any.find("KERNEL void").expect("a text has a kernel")].to_owned();
     for entry in fs::read_dir(crates.join("codegen/tests")).expect("there are goldens").flatten() {
-        if entry.path().extension().is_some_and(|extension| extension == "cl") {
-            texts.insert(prelude.clone() + &read(entry.path()));
+        // Strips are how processors deal rows out.
+        let golden = entry.path().extension().is_some_and(|extension| extension == "cl");
+        let body = if golden { read(entry.path()) } else { continue };
+        if !body.contains("FOR_STRIPS") {
+            texts.insert(prelude.clone() + &body);
         }
     }
+    let traits = Traits { chunked: false, fp64: true, int64_atomics: true, traced: false };
+    texts.insert(operators(traits, Target::Cuda));
     let kernels = crates.join("device/kernels");
     for name in ["bandwidth.cl", "conformance.cl"] {
         texts.insert(read(kernels.join("prelude.cl")) + &read(kernels.join(name)));

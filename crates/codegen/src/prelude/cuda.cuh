@@ -35,3 +35,12 @@ typedef double f64;
 #define LEAST ATOMIC_LEAST
 #define MOST ATOMIC_MOST
 #define ADD_F64 ATOMIC_ADD_F64
+// A table of a block's own.
+#define LOCAL
+#define LOCAL_TABLE(name, numbers) __shared__ i64 name[numbers]
+#define FOR_OWN(at, count) for (u32 at = threadIdx.x; at < (count); at += blockDim.x)
+#define BARRIER() __syncthreads()
+#define LOCAL_ADD ATOMIC_ADD
+#define LOCAL_LEAST ATOMIC_LEAST
+#define LOCAL_MOST ATOMIC_MOST
+#define LOCAL_ADD_F64 ATOMIC_ADD_F64

@@ -67,25 +67,37 @@ void add_f64(volatile GLOBAL i64 *place, f64 value) {
     const u32 end = min(begin + share, (u32)(rows)); \
     for (u32 strip = begin; strip < end; strip += STRIP)
 #define STRIP_OF_ROWS(strip) \
-    const u32 first = strip, length = min(STRIP, end - first); \
-    u32 list[STRIP + 1], count = 0; \
-    u64 mask[STRIP / 8]; \
-    mask[(length - 1) / 8] = 0
+    const u32 strip_first = strip, strip_rows = min(STRIP, end - strip_first); \
+    u32 listed[STRIP + 1], listed_rows = 0; \
+    u64 left[STRIP / 8]; \
+    left[(strip_rows - 1) / 8] = 0
 #define MASK_ROWS(row, test) \
-    for (u32 at = 0; at < length; at++) { const u64 row = (u64)first + at; ((u8 *)mask)[at] test; }
+    for (u32 at = 0; at < strip_rows; at++) { const u64 row = (u64)strip_first + at; ((u8 *)left)[at] test; }
 #define LIST_MASKED_ROWS() \
-    for (u32 word = 0; word < (length + 7) / 8; word++) { \
-        if (!mask[word]) continue; \
-        for (u32 at = word * 8; at < word * 8 + 8; at++) { list[count] = first + at; count += ((u8 *)mask)[at]; } \
+    for (u32 word = 0; word < (strip_rows + 7) / 8; word++) { \
+        if (!left[word]) continue; \
+        for (u32 at = word * 8; at < word * 8 + 8; at++) { \
+            listed[listed_rows] = strip_first + at; \
+            listed_rows += ((u8 *)left)[at]; \
+        } \
     }
 #define LIST_ROWS(row, test) \
-    for (u32 at = 0; at < length; at++) { const u32 row = first + at; list[count] = row; count += (test); }
+    for (u32 at = 0; at < strip_rows; at++) { \
+        const u32 row = strip_first + at; \
+        listed[listed_rows] = row; \
+        listed_rows += (test); \
+    }
 #define KEEP_ROWS(row, test) \
     do { \
-        u32 left = 0; \
-        for (u32 at = 0; at < count; at++) { const u32 row = list[at]; list[left] = row; left += (test); } \
-        count = left; \
+        u32 kept_rows = 0; \
+        for (u32 at = 0; at < listed_rows; at++) { \
+            const u32 row = listed[at]; \
+            listed[kept_rows] = row; \
+            kept_rows += (test); \
+        } \
+        listed_rows = kept_rows; \
     } while (0)
+#define FOR_LISTED(at) for (u32 at = 0; at < listed_rows; at++)
 #define TABLE(groups, size) ((groups) + (u64)ITEM * (size))
 #define ADD(place, value) (*(place) += (value))
 #define LEAST(place, value) (*(place) = min(*(place), (i64)(value)))
@@ -99,4 +111,19 @@ void add_f64(volatile GLOBAL i64 *place, f64 value) {
 #define LEAST ATOMIC_LEAST
 #define MOST ATOMIC_MOST
 #define ADD_F64 ATOMIC_ADD_F64
+// A table of a group of work-items' own.
+#define LOCAL __local
+#define LOCAL_TABLE(name, numbers) __local i64 name[numbers]
+#define FOR_OWN(at, count) for (u32 at = get_local_id(0); at < (count); at += get_local_size(0))
+#define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#define LOCAL_ADD(place, value) atom_add((volatile LOCAL i64 *)(place), (i64)(value))
+#define LOCAL_LEAST(place, value) atom_min((volatile LOCAL i64 *)(place), (i64)(value))
+#define LOCAL_MOST(place, value) atom_max((volatile LOCAL i64 *)(place), (i64)(value))
+#if defined(FP64) && defined(ATOM64)
+void local_add_f64(volatile LOCAL i64 *place, f64 value) {
+    i64 before = 0, seen;
+    while ((seen = atom_cmpxchg(place, before, as_long(as_double(before) + value))) != before) before = seen;
+}
+#define LOCAL_ADD_F64(place, value) local_add_f64((volatile LOCAL i64 *)(place), (value))
+#endif
 #endif

@@ -107,7 +107,7 @@ KERNEL void set_bits(
 {
     FOR_ROWS(i, count) {
         if (!PRESENT(nulls, i)) continue;
-        const u32 place = (u32)(keys[i] - min_key), bit = 1u << (place & 31);
+        const u32 place = (u32)((u64)keys[i] - (u64)min_key), bit = 1u << (place & 31);
         if (ATOMIC_OR_32(bits + (place >> 5), bit) & bit) RAISE(repeats);
     }
 }
@@ -116,7 +116,7 @@ KERNEL void count_places(
     GLOBAL const i64 *keys, GLOBAL const u8 *nulls, const u32 count, const i64 min_key, GLOBAL u32 *counts)
 {
     FOR_ROWS(i, count) {
-        if (PRESENT(nulls, i)) ATOMIC_ADD_32(counts + (u32)(keys[i] - min_key), 1);
+        if (PRESENT(nulls, i)) ATOMIC_ADD_32(counts + (u32)((u64)keys[i] - (u64)min_key), 1);
     }
 }
 // The entry of each row: its key's place, or, where keys repeat, the next one of its place.
@@ -125,7 +125,7 @@ KERNEL void find_entries(
     GLOBAL u32 *entries)
 {
     FOR_ROWS(i, count) {
-        const u32 place = PRESENT(nulls, i) ? (u32)(keys[i] - min_key) : NO_ENTRY;
+        const u32 place = PRESENT(nulls, i) ? (u32)((u64)keys[i] - (u64)min_key) : NO_ENTRY;
         entries[i] = place == NO_ENTRY || !next ? place : ATOMIC_ADD_32(next + place, 1);
     }
 }
@@ -137,7 +137,7 @@ KERNEL void pack_keys(
     const u32 nulls_match, GLOBAL u64 *packed, GLOBAL u8 *dropped)
 {
     FOR_ROWS(i, count) {
-        if (PRESENT(nulls, i)) packed[i] |= ((u64)(keys[i] - min_key) + 1) << shift;
+        if (PRESENT(nulls, i)) packed[i] |= ((u64)keys[i] - (u64)min_key + 1) << shift;
         else if (!nulls_match) dropped[i] = 1;
     }
 }
@@ -161,7 +161,7 @@ KERNEL void invert(GLOBAL const u32 *order, const u32 count, GLOBAL u32 *places)
     KERNEL void name(GLOBAL const i64 *values, GLOBAL const u32 *entries, const u32 count, const i64 base, \
         GLOBAL type *out) \
     { \
-        FOR_ROWS(i, count) if (entries[i] != NO_ENTRY) out[entries[i]] = (type)(values[i] - base); \
+        FOR_ROWS(i, count) if (entries[i] != NO_ENTRY) out[entries[i]] = (type)((u64)values[i] - (u64)base); \
     }
 SCATTER(scatter_8, u8)
 SCATTER(scatter_16, u16)

@@ -228,8 +228,11 @@ impl Accelerator {
         let compiled = known.is_none();
         let program = match known {
             Some(program) => program,
-            // Warnings of the compiler would go to standard error.
-            None => self.device.compile(text, "-w")?,
+            // Warnings of the compiler would go to standard error. A text that does not compile says nothing about the device.
+            None => self.device.compile(text, "-w").map_err(|error| match error.class {
+                Class::Device => Error::unsupported(error.message),
+                _ => error,
+            })?,
         };
         metrics.compile += began.elapsed();
         let mut programs = self.programs.lock();

@@ -7,7 +7,7 @@ use std::{
 
 use tandem_device::{Backend, Buffer, Device, Error, Info, Kind, Memory, Program, Queue, Result, shim::Shim};
 
-/// The device. It has programs but no queues, so that the processor does the work once all kernels are known.
+/// The device. It has programs but no memory, so that the processor does the work once all kernels are known.
 #[derive(Debug)]
 pub struct Recorder {
     info: Info,
@@ -87,7 +87,7 @@ impl Device for Recorder {
     }
 
     fn queue(&self) -> Result<Box<dyn Queue>> {
-        refuse()
+        self.shim.queue()
     }
 
     fn used(&self) -> usize {
