@@ -111,6 +111,8 @@ pub(crate) struct Generator<'f> {
     /// Where a row's group is while rows are added.
     pub(crate) held: Held,
     pub(crate) needs_fp64: bool,
+    /// Rows are listed a strip at a time.
+    lists: bool,
 }
 
 /// A filter on the codes of a source column.
@@ -137,6 +139,7 @@ pub fn generate(input: Input<'_>) -> Result<Kernel> {
         loops: 0,
         held: Held::Table,
         needs_fp64: false,
+        lists: false,
     };
     let rows = generator.text.argument(Binding::Rows, "const u32", "rows", "");
     let (names, bodies, output) = match &fused.sink {
@@ -163,11 +166,24 @@ pub fn generate(input: Input<'_>) -> Result<Kernel> {
         return Err(Error::unsupported("the device has no double precision"));
     }
     let mut text = prelude(target, traits);
+    if generator.lists {
+        text.push_str(&positions());
+    }
     let body = text.len();
     let kernels: Vec<String> =
         names.iter().zip(&bodies).map(|(name, body)| generator.text.kernel(name, body)).collect();
     text.push_str(&kernels.join("\n"));
     Ok(Kernel { text, names, body, bindings: generator.text.bindings(), output })
+}
+
+/// Writes the table by which rows are listed, eight at once: a byte for the place of each bit that is set.
+fn positions() -> String {
+    let places = |bits: u32| {
+        let set = (0..8u64).filter(|bit| bits >> bit & 1 == 1).enumerate();
+        set.fold(0u64, |word, (at, bit)| word | bit << (8 * at))
+    };
+    let words: Vec<String> = (0..256).map(|bits| format!("{:#x}UL", places(bits))).collect();
+    format!("__constant u64 positions[256] = {{{}}};\n\n", words.join(", "))
 }
 
 pub(crate) fn prelude(target: Target, traits: Traits) -> String {
@@ -225,19 +241,34 @@ impl<'f> Generator<'f> {
     fn list_rows(&mut self, rows: &str, encoded: Vec<Encoded>) -> Result<()> {
         let (ranges, sets): (Vec<Encoded>, Vec<Encoded>) =
             encoded.into_iter().partition(|filter| matches!(filter, Encoded::Range(..)));
+        self.lists = true;
         self.text.open(&format!("FOR_STRIPS(strip, {rows}) {{"));
         self.text.line("STRIP_OF_ROWS(strip);");
         for (at, filter) in ranges.iter().enumerate() {
             let test = self.test(filter)?;
             self.text.line(format!("MASK_ROWS(row, {} {test});", if at == 0 { "=" } else { "&=" }));
         }
-        if !ranges.is_empty() {
-            self.text.line("LIST_MASKED_ROWS();");
+        let mut sets = sets.iter();
+        match (sets.next(), ranges.is_empty()) {
+            (None, _) => self.text.line("LIST_FEW_MASKED_ROWS();"),
+            (Some(set), false) => {
+                let test = self.test(set)?;
+                self.text.line(format!("LIST_MASKED_ROWS_THAT(row, {test});"));
+            }
+            (Some(set @ Encoded::Set(column, _)), true) if self.has_bytes(*column)? => {
+                let test = self.test(set)?;
+                self.text.line(format!("LIST_ROWS(row, {test});"));
+            }
+            // Bits of many codes are looked up at once.
+            (Some(set), true) => {
+                let test = self.test(set)?;
+                self.text.line(format!("MASK_ROWS(row, = {test});"));
+                self.text.line("LIST_MASKED_ROWS();");
+            }
         }
-        for (at, set) in sets.iter().enumerate() {
+        for set in sets {
             let test = self.test(set)?;
-            let name = if at == 0 && ranges.is_empty() { "LIST_ROWS" } else { "KEEP_ROWS" };
-            self.text.line(format!("{name}(row, {test});"));
+            self.text.line(format!("KEEP_ROWS(row, {test});"));
         }
         self.text.open("FOR_LISTED(at) {");
         self.text.line("const u32 row = listed[at];");
@@ -250,11 +281,16 @@ impl<'f> Generator<'f> {
         match *filter {
             Encoded::Range(step, column) => self.within(step, column),
             Encoded::Set(column, set) => {
-                let code = self.code(column)?;
-                let words = self.text.argument(Binding::Set(set), "GLOBAL const u32 *", &format!("set{set}"), "");
+                let (code, name) = (self.code(column)?, format!("set{set}"));
                 let binding = Binding::SetShift { set, column };
                 let shift = self.text.argument(binding, "const u32", &format!("shift{set}"), "");
-                let member = format!("IN_SET({words}, (u32){code} + {shift})");
+                let member = if self.has_bytes(column)? {
+                    let bytes = self.text.argument(Binding::SetBytes(set), "GLOBAL const u8 *", &name, "");
+                    format!("{bytes}[(u32){code} + {shift}]")
+                } else {
+                    let words = self.text.argument(Binding::Set(set), "GLOBAL const u32 *", &name, "");
+                    format!("IN_SET({words}, (u32){code} + {shift})")
+                };
                 // The code of a null may be beyond the set.
                 Ok(match self.valid(column)? {
                     Some(valid) => format!("({valid} && {member})"),
@@ -262,6 +298,11 @@ impl<'f> Generator<'f> {
                 })
             }
         }
+    }
+
+    /// Tells whether sets of a column's values have a byte for each: on processors, where those are in a near cache.
+    fn has_bytes(&self, column: usize) -> Result<bool> {
+        Ok(self.input.traits.chunked && matches!(self.code_type(column)?, "u8" | "u16"))
     }
 
     /// Writes the steps that are not about one source column's codes.
@@ -293,10 +334,12 @@ impl<'f> Generator<'f> {
     /// Returns the test that a source column is within a range step's bounds.
     fn within(&mut self, step: usize, column: usize) -> Result<String> {
         let code = self.code(column)?;
-        let low = self.text.argument(Binding::Low(step), "const u64", &format!("low{step}"), "");
-        let span = self.text.argument(Binding::Span(step), "const u64", &format!("span{step}"), "");
         let unsigned = self.code_type(column)?;
-        let test = format!("(({unsigned})({code} - ({unsigned}){low}) <= ({unsigned}){span})");
+        // As wide as the codes: wider ones would have a processor compare fewer at once.
+        let kind = format!("const {unsigned}");
+        let low = self.text.argument(Binding::Low(step), &kind, &format!("low{step}"), "");
+        let span = self.text.argument(Binding::Span(step), &kind, &format!("span{step}"), "");
+        let test = format!("(({unsigned})({code} - {low}) <= {span})");
         Ok(match self.valid(column)? {
             Some(valid) => format!("({test} & {valid})"),
             None => test,

@@ -108,12 +108,14 @@ pub enum Binding {
     Touched(usize),
     /// What code 0 of a source column stands for, 64 bits.
     Base(usize),
-    /// The first code of a range step that is kept, 64 bits.
+    /// The first code of a range step that is kept, as wide as its column's codes.
     Low(usize),
-    /// How many codes behind the first are kept, 64 bits.
+    /// How many codes behind the first are kept, as wide as its column's codes.
     Span(usize),
     /// The bits of a set, from the smallest value of its column on.
     Set(usize),
+    /// The same with a byte for each value, for codes of at most 16 bits.
+    SetBytes(usize),
     /// A source column's base minus the value of bit 0 of a set, 32 bits.
     SetShift {
         /// Which set.

@@ -2,11 +2,11 @@ KERNEL void pipeline(
     const u32 rows,
     GLOBAL i64 *groups,  // one table, or one for each work-item
     GLOBAL const u16 *c0,  // lo_suppkey
-    GLOBAL const u32 *set0,
     const u32 shift0,
+    GLOBAL const u32 *set0,
     GLOBAL const u32 *c1,  // lo_partkey
-    GLOBAL const u32 *set1,
     const u32 shift1,
+    GLOBAL const u32 *set1,
     GLOBAL const u32 *c2,  // lo_revenue
     GLOBAL const u64 *v2,
     const i64 b2,

@@ -2,14 +2,14 @@ KERNEL void pipeline(
     const u32 rows,
     GLOBAL i64 *groups,  // one table, or one for each work-item
     GLOBAL const u16 *c0,  // lo_orderdate
-    const u64 low0,
-    const u64 span0,
+    const u16 low0,
+    const u16 span0,
     GLOBAL const u8 *c1,  // lo_quantity
-    const u64 low1,
-    const u64 span1,
+    const u8 low1,
+    const u8 span1,
     GLOBAL const u8 *c3,  // lo_discount
-    const u64 low2,
-    const u64 span2,
+    const u8 low2,
+    const u8 span2,
     GLOBAL const u32 *c2,  // lo_extendedprice
     const i64 b2,
     const i64 b3,
@@ -20,10 +20,10 @@ KERNEL void pipeline(
     i64 a1 = 0;
     FOR_STRIPS(strip, rows) {
         STRIP_OF_ROWS(strip);
-        MASK_ROWS(row, = ((u16)(c0[row] - (u16)low0) <= (u16)span0));
-        MASK_ROWS(row, &= ((u8)(c1[row] - (u8)low1) <= (u8)span1));
-        MASK_ROWS(row, &= ((u8)(c3[row] - (u8)low2) <= (u8)span2));
-        LIST_MASKED_ROWS();
+        MASK_ROWS(row, = ((u16)(c0[row] - low0) <= span0));
+        MASK_ROWS(row, &= ((u8)(c1[row] - low1) <= span1));
+        MASK_ROWS(row, &= ((u8)(c3[row] - low2) <= span2));
+        LIST_FEW_MASKED_ROWS();
         FOR_LISTED(at) {
             const u32 row = listed[at];
             const i64 t0 = b2 + (i64)c2[row];

@@ -3,11 +3,11 @@ KERNEL void count(
     GLOBAL u32 *counts,  // rows kept by each work-item, then where each begins to write
     const u32 from,  // where this part's counts begin
     GLOBAL const u16 *c0,  // lo_suppkey
-    GLOBAL const u32 *set0,
     const u32 shift0,
+    GLOBAL const u8 *set0,
     GLOBAL const u32 *c1,  // lo_partkey
-    GLOBAL const u32 *set1,
     const u32 shift1,
+    GLOBAL const u32 *set1,
     GLOBAL const u32 *c2,  // lo_revenue
     GLOBAL const u64 *v2,
     const i64 b2,
@@ -26,7 +26,7 @@ KERNEL void count(
     u32 kept = 0;
     FOR_STRIPS(strip, rows) {
         STRIP_OF_ROWS(strip);
-        LIST_ROWS(row, IN_SET(set0, (u32)c0[row] + shift0));
+        LIST_ROWS(row, set0[(u32)c0[row] + shift0]);
         KEEP_ROWS(row, IN_SET(set1, (u32)c1[row] + shift1));
         FOR_LISTED(at) {
             const u32 row = listed[at];
@@ -45,11 +45,11 @@ KERNEL void generate(
     GLOBAL u32 *counts,  // rows kept by each work-item, then where each begins to write
     const u32 from,  // where this part's counts begin
     GLOBAL const u16 *c0,  // lo_suppkey
-    GLOBAL const u32 *set0,
     const u32 shift0,
+    GLOBAL const u8 *set0,
     GLOBAL const u32 *c1,  // lo_partkey
-    GLOBAL const u32 *set1,
     const u32 shift1,
+    GLOBAL const u32 *set1,
     GLOBAL const u32 *c2,  // lo_revenue
     GLOBAL const u64 *v2,
     const i64 b2,
@@ -68,7 +68,7 @@ KERNEL void generate(
     u32 place = counts[from + ITEM];
     FOR_STRIPS(strip, rows) {
         STRIP_OF_ROWS(strip);
-        LIST_ROWS(row, IN_SET(set0, (u32)c0[row] + shift0));
+        LIST_ROWS(row, set0[(u32)c0[row] + shift0]);
         KEEP_ROWS(row, IN_SET(set1, (u32)c1[row] + shift1));
         FOR_LISTED(at) {
             const u32 row = listed[at];

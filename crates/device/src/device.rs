@@ -93,6 +93,10 @@ pub enum Argument<'a> {
     Memory(&'a Memory),
     /// A null pointer.
     Null,
+    /// An unsigned 8-bit number.
+    U8(u8),
+    /// An unsigned 16-bit number.
+    U16(u16),
     /// A signed 32-bit number.
     I32(i32),
     /// An unsigned 32-bit number.

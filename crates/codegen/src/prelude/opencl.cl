@@ -60,7 +60,7 @@ void add_f64(volatile GLOBAL i64 *place, f64 value) {
     const u32 end = min(begin + share, (u32)(rows)); \
     for (u32 row = begin; row < end; row++)
 // The same a strip at a time: a byte for each row that tells whether it is left, then a list of those that are.
-#define STRIP 1024u
+#define STRIP 2048u
 #define FOR_STRIPS(strip, rows) \
     const u32 share = ((rows) + (u32)ITEMS - 1) / (u32)ITEMS; \
     const u32 begin = min((u32)ITEM * share, (u32)(rows)); \
@@ -68,22 +68,41 @@ void add_f64(volatile GLOBAL i64 *place, f64 value) {
     for (u32 strip = begin; strip < end; strip += STRIP)
 #define STRIP_OF_ROWS(strip) \
     const u32 strip_first = strip, strip_rows = min(STRIP, end - strip_first); \
-    u32 listed[STRIP + 1], listed_rows = 0; \
+    u32 listed[STRIP + 8], listed_rows = 0; \
     u64 left[STRIP / 8]; \
     left[(strip_rows - 1) / 8] = 0
 #define MASK_ROWS(row, test) \
     for (u32 at = 0; at < strip_rows; at++) { const u64 row = (u64)strip_first + at; ((u8 *)left)[at] test; }
+// Eight rows at once: `positions` has, for each number of eight bits, where those are that are set.
+#define LIST_EIGHT(first, bits) \
+    vstore8(convert_uint8(as_uchar8(positions[bits])) + (uint8)(first), 0, listed + listed_rows); \
+    listed_rows += popcount(bits)
+#define BITS_OF_BYTES(word) ((u32)(((word) * 0x0102040810204080UL) >> 56))
 #define LIST_MASKED_ROWS() \
+    for (u32 word = 0; word < (strip_rows + 7) / 8; word++) { LIST_EIGHT(strip_first + word * 8, BITS_OF_BYTES(left[word])); }
+// The same where most words are expected to be zero.
+#define LIST_FEW_MASKED_ROWS() \
     for (u32 word = 0; word < (strip_rows + 7) / 8; word++) { \
         if (!left[word]) continue; \
-        for (u32 at = word * 8; at < word * 8 + 8; at++) { \
-            listed[listed_rows] = strip_first + at; \
-            listed_rows += ((u8 *)left)[at]; \
-        } \
+        LIST_EIGHT(strip_first + word * 8, BITS_OF_BYTES(left[word])); \
     }
+// The same of those that pass one more test: in the mask if it has many rows, else one by one.
+#define LIST_MASKED_ROWS_THAT(row, test) \
+    do { \
+        u32 masked = 0; \
+        for (u32 word = 0; word < (strip_rows + 7) / 8; word++) masked += (u32)popcount(left[word]); \
+        const int many = masked > strip_rows / 4; \
+        if (many) { MASK_ROWS(row, &= test); } \
+        LIST_FEW_MASKED_ROWS(); \
+        if (!many) KEEP_ROWS(row, test); \
+    } while (0)
 #define LIST_ROWS(row, test) \
-    for (u32 at = 0; at < strip_rows; at++) { \
-        const u32 row = strip_first + at; \
+    for (u32 first = strip_first; first < strip_first + strip_rows / 8 * 8; first += 8) { \
+        u32 bits = 0; \
+        for (u32 at = 0; at < 8; at++) { const u32 row = first + at; bits |= (u32)(test) << at; } \
+        LIST_EIGHT(first, bits); \
+    } \
+    for (u32 row = strip_first + strip_rows / 8 * 8; row < strip_first + strip_rows; row++) { \
         listed[listed_rows] = row; \
         listed_rows += (test); \
     }

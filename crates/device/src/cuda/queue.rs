@@ -160,6 +160,8 @@ impl Queue for CudaQueue {
                     self.memory(memory)?.pointer
                 }
                 Argument::Null => 0,
+                Argument::U8(value) => u64::from(*value),
+                Argument::U16(value) => u64::from(*value),
                 Argument::I32(value) => u64::from(*value as u32),
                 Argument::U32(value) => u64::from(*value),
                 Argument::I64(value) => *value as u64,

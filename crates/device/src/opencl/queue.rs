@@ -110,6 +110,8 @@ impl OpenClQueue {
                 let raw: cl_mem = ptr::null_mut();
                 set(size_of::<cl_mem>(), (&raw const raw).cast())
             }
+            Argument::U8(value) => set(1, ptr::from_ref(value).cast()),
+            Argument::U16(value) => set(2, ptr::from_ref(value).cast()),
             Argument::I32(value) => set(4, ptr::from_ref(value).cast()),
             Argument::U32(value) => set(4, ptr::from_ref(value).cast()),
             Argument::I64(value) => set(8, ptr::from_ref(value).cast()),

@@ -113,6 +113,8 @@ impl Queue for ShimQueue {
             let (value, size) = match argument {
                 Argument::Memory(memory) => (self.memory(memory)?.pointer.expose_provenance() as u64, 8),
                 Argument::Null => (0, 8),
+                Argument::U8(value) => (u64::from(*value), 1),
+                Argument::U16(value) => (u64::from(*value), 2),
                 Argument::I32(value) => (u64::from(*value as u32), 4),
                 Argument::U32(value) => (u64::from(*value), 4),
                 Argument::I64(value) => (*value as u64, 8),

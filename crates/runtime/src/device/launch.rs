@@ -24,11 +24,19 @@ const GROUPS_PER_UNIT: usize = 8;
 /// What all launches of a job share.
 #[derive(Default)]
 struct Shared {
-    sets: Vec<(Memory, i64)>,
+    sets: Vec<PlacedSet>,
     lookups: Vec<Placed>,
     /// What expressions give for each word of a dictionary, texts and patterns.
     constants: Vec<(Binding, Memory)>,
     failed: Option<Memory>,
+}
+
+/// A set in the forms that kernels read.
+struct PlacedSet {
+    words: Option<Memory>,
+    bytes: Option<Memory>,
+    /// What the first bit and byte stand for.
+    low: i64,
 }
 
 /// What kernels read, and mark, of a lookup's build.
@@ -297,6 +305,11 @@ impl Run<'_> {
         Ok(memory)
     }
 
+    /// Tells whether some part's kernel has an argument.
+    fn uses(&self, binding: &Binding) -> bool {
+        self.kernels.iter().any(|(kernel, _)| kernel.bindings.contains(binding))
+    }
+
     /// Puts what all parts share on the device.
     fn prepare(&mut self) -> Result<()> {
         let bindings = self.kernels[0].0.bindings.clone();
@@ -311,8 +324,19 @@ impl Run<'_> {
         for (set, column) in members {
             let range = self.job.table().statistics[column].range;
             let (low, high) = range.ok_or_else(|| Error::unsupported("the range of a joined column is not known"))?;
-            let words: Buffer<u32> = self.job.set_bits(set, low, high).into();
-            sets.push((self.place_bytes(words.bytes())?, low));
+            let words = self.job.set_bits(set, low, high);
+            let bytes = match self.uses(&Binding::SetBytes(set)) {
+                true => {
+                    let bytes = words.iter().flat_map(|word| (0..32).map(move |bit| (word >> bit & 1) as u8));
+                    Some(self.place_bytes(bytes.collect())?)
+                }
+                false => None,
+            };
+            let words = match self.uses(&Binding::Set(set)) {
+                true => Some(self.place_bytes(Buffer::from(words).bytes())?),
+                false => None,
+            };
+            sets.push(PlacedSet { words, bytes, low });
         }
         let mut lookups = Vec::with_capacity(self.fused.lookups.len());
         for lookup in 0..self.fused.lookups.len() {
@@ -411,11 +435,19 @@ fn arguments<'a>(
             Binding::Base(column) => Argument::I64(of(*column)),
             Binding::Low(step) | Binding::Span(step) => {
                 let FusedStep::Between { column, low, high } = fused.steps[*step] else { return Err(missing()) };
-                let Some((first, span)) = bounds(&part.columns[column], low, high) else { return Ok(None) };
-                Argument::U64(if matches!(binding, Binding::Low(_)) { first } else { span })
+                let (base, codes) = part.columns[column].codes().ok_or_else(missing)?;
+                let Some((first, span)) = code_bounds(base, codes, low, high) else { return Ok(None) };
+                let bound = if matches!(binding, Binding::Low(_)) { first } else { span };
+                match codes.width() {
+                    1 => Argument::U8(bound as u8),
+                    2 => Argument::U16(bound as u16),
+                    4 => Argument::U32(bound as u32),
+                    _ => Argument::U64(bound),
+                }
             }
-            Binding::Set(set) => Argument::Memory(&shared.sets[*set].0),
-            Binding::SetShift { set, column } => Argument::U32(of(*column).wrapping_sub(shared.sets[*set].1) as u32),
+            Binding::Set(set) => Argument::Memory(shared.sets[*set].words.as_ref().ok_or_else(missing)?),
+            Binding::SetBytes(set) => Argument::Memory(shared.sets[*set].bytes.as_ref().ok_or_else(missing)?),
+            Binding::SetShift { set, column } => Argument::U32(of(*column).wrapping_sub(shared.sets[*set].low) as u32),
             Binding::LookupShift(lookup) => {
                 let Way::Column { column, min } = fused.lookups[*lookup].way else { return Err(missing()) };
                 Argument::I64(of(column).wrapping_sub(min))
@@ -484,9 +516,4 @@ fn base(column: &Column) -> i64 {
         Data::Int { base, .. } => *base,
         _ => 0,
     }
-}
-
-fn bounds(column: &Column, low: i64, high: i64) -> Option<(u64, u64)> {
-    let (base, codes) = column.codes()?;
-    code_bounds(base, codes, low, high)
 }
