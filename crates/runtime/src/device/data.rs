@@ -41,7 +41,7 @@ impl Resident {
         column: &Arc<Column>,
         passive: bool,
         device: &dyn Device,
-        queue: &mut dyn Queue,
+        queue: &mut Queue,
         metrics: &mut DeviceMetrics,
     ) -> Result<Held> {
         let address = Arc::as_ptr(column) as usize;
@@ -68,7 +68,7 @@ fn place(
     column: &Column,
     passive: bool,
     device: &dyn Device,
-    queue: &mut dyn Queue,
+    queue: &mut Queue,
     metrics: &mut DeviceMetrics,
 ) -> Result<Held> {
     let mut put = |bytes: Buffer<u8>| place_bytes(bytes, passive, device, queue, metrics);
@@ -97,7 +97,7 @@ pub(super) fn place_bytes(
     bytes: Buffer<u8>,
     passive: bool,
     device: &dyn Device,
-    queue: &mut dyn Queue,
+    queue: &mut Queue,
     metrics: &mut DeviceMetrics,
 ) -> Result<Memory> {
     let length = bytes.len();

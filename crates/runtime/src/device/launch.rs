@@ -73,7 +73,7 @@ pub(super) struct Run<'r> {
     kernel_of: HashMap<usize, usize>,
     shared: Shared,
     pub(super) outputs: Outputs,
-    pub(super) queue: Box<dyn Queue>,
+    pub(super) queue: Queue,
     pub(super) events: Vec<Event>,
     pub(super) metrics: DeviceMetrics,
     pub(super) operators: HashMap<&'static str, DeviceKernel>,
@@ -245,7 +245,7 @@ impl Run<'_> {
         for binding in &kernel.bindings {
             match binding {
                 Binding::Column(column) => {
-                    let (device, queue) = (self.accelerator.device.as_ref(), self.queue.as_mut());
+                    let (device, queue) = (self.accelerator.device.as_ref(), &mut self.queue);
                     let (column_of, passive) = (&part.columns[*column], !job.is_reference());
                     let memory = self.accelerator.columns.hold(column_of, passive, device, queue, &mut self.metrics)?;
                     held.insert(*column, memory);
@@ -375,12 +375,12 @@ impl Run<'_> {
     }
 
     fn place(&mut self, column: &Arc<Column>) -> Result<Held> {
-        let (device, queue) = (self.accelerator.device.as_ref(), self.queue.as_mut());
+        let (device, queue) = (self.accelerator.device.as_ref(), &mut self.queue);
         self.accelerator.columns.hold(column, false, device, queue, &mut self.metrics)
     }
 
     pub(super) fn place_bytes(&mut self, bytes: Buffer<u8>) -> Result<Memory> {
-        place_bytes(bytes, false, self.accelerator.device.as_ref(), self.queue.as_mut(), &mut self.metrics)
+        place_bytes(bytes, false, self.accelerator.device.as_ref(), &mut self.queue, &mut self.metrics)
     }
 }
 
