@@ -183,7 +183,7 @@ struct FaultyEvent {
 impl EventPart for FaultyEvent {
     fn poll(&self) -> Result<bool> {
         self.state.check()?;
-        self.inner.as_ref().map_or(Ok(false), Event::poll)
+        self.inner.as_ref().map_or(Ok(false), Event::ended)
     }
 
     fn times(&self) -> Option<Times> {
@@ -196,6 +196,10 @@ impl EventPart for FaultyEvent {
 
     fn waited(&self) {
         self.inner.iter().for_each(Event::waited);
+    }
+
+    fn is_due(&self) -> bool {
+        self.inner.as_ref().is_none_or(Event::is_due)
     }
 }
 

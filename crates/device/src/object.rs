@@ -43,6 +43,10 @@ pub(crate) trait EventPart: Any + Send + Sync + Debug {
     }
     /// Takes note that the host waited for the command, which is over.
     fn waited(&self) {}
+    /// Tells whether the command is over by the device's clock, too, if that is not the host's.
+    fn is_due(&self) -> bool {
+        true
+    }
 }
 
 /// Memory that kernels see.
@@ -140,7 +144,7 @@ impl Event {
 
     /// Waits for the command.
     pub(crate) fn wait_with(&self, patience: &Patience) -> Result<()> {
-        patience.wait(|| Ok(if self.poll()? { Look::Over } else { Look::Same }), |waited| self.rest(waited))?;
+        patience.wait(|| Ok(if self.ended()? { Look::Over } else { Look::Same }), |waited| self.rest(waited))?;
         self.waited();
         Ok(())
     }
@@ -150,12 +154,17 @@ impl Event {
     /// # Errors
     /// What the command failed with.
     pub fn poll(&self) -> Result<bool> {
+        Ok(self.ended()? && self.is_due())
+    }
+
+    /// Tells whether the device is done with the command, which may not be due yet by a virtual clock.
+    pub(crate) fn ended(&self) -> Result<bool> {
         self.0.poll()
     }
 
-    /// Tells whether the device is done with the command, well or not.
-    pub(crate) fn is_over(&self) -> bool {
-        self.poll().unwrap_or(true)
+    /// Tells whether the command is due.
+    pub(crate) fn is_due(&self) -> bool {
+        self.0.is_due()
     }
 
     /// Lets others run between two looks at it.

@@ -204,7 +204,7 @@ impl Queue {
     fn wait(&mut self, event: &Event) -> Result<()> {
         let patience = self.patience.clone();
         let look = || {
-            Ok(match event.poll()? {
+            Ok(match event.ended()? {
                 true => Look::Over,
                 false if self.forget_ended() => Look::Nearer,
                 false => Look::Same,
@@ -220,7 +220,7 @@ impl Queue {
     fn forget_ended(&mut self) -> bool {
         let before = self.pending.len();
         while let Some((event, _)) = self.pending.front() {
-            match event.poll() {
+            match event.ended() {
                 Ok(false) => break,
                 Ok(true) => {}
                 Err(error) => drop(self.failure.get_or_insert(error)),
@@ -242,7 +242,7 @@ impl Drop for Queue {
         let keep = move || {
             let (pending, _part) = ManuallyDrop::into_inner(left);
             for (event, kept) in pending {
-                while !event.is_over() {
+                while !event.ended().unwrap_or(true) {
                     thread::sleep(SELDOM);
                 }
                 drop(kept);

@@ -30,7 +30,7 @@ struct SimulatedEvent {
 
 impl EventPart for SimulatedEvent {
     fn poll(&self) -> Result<bool> {
-        self.inner.poll()
+        self.inner.ended()
     }
 
     fn times(&self) -> Option<Times> {
@@ -43,6 +43,10 @@ impl EventPart for SimulatedEvent {
 
     fn waited(&self) {
         self.clock.wait_until(self.times.ended);
+    }
+
+    fn is_due(&self) -> bool {
+        self.clock.now() >= self.times.ended
     }
 }
 

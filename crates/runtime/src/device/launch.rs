@@ -1,18 +1,20 @@
 //! One job on one device: data in place, a launch for each part, what comes out read back.
 
 use std::collections::{HashMap, hash_map::Entry};
+use std::mem;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tandem_codegen::{Binding, Kernel, Layout, Output, SECTOR};
 use tandem_column::{Buffer, Column, Data, Error, Part, Result};
-use tandem_cpu::{Job, Worker, code_bounds};
+use tandem_cpu::{Job, Worker};
 use tandem_device::{Argument, Event, Kernel as DeviceKernel, Memory, Program, Queue, Shape};
 use tandem_pipeline::fused::{Fused, FusedSink, FusedStep, HashKey, Origin, Way};
 
 use super::{
     Accelerator, DeviceMetrics, Traffic,
-    data::{Held, at_least_one, place_bytes},
+    data::{Held, at_least_one},
+    streams::{self, bounds, excludes},
+    times,
 };
 use crate::Cancel;
 
@@ -64,17 +66,25 @@ pub(super) struct Run<'r> {
     pub(super) accelerator: &'r Accelerator,
     pub(super) job: &'r Job,
     pub(super) cancel: &'r Cancel,
-    fused: Fused,
+    pub(super) fused: Fused,
     pub(super) parts: Vec<usize>,
     /// These are all parts of the job: what is sorted or laid out here needs no merging.
     pub(super) whole: bool,
     /// The kernels of each layout that parts have, and which of them are a part's.
-    kernels: Vec<(Kernel, Vec<DeviceKernel>)>,
+    kernels: Vec<Arc<(Kernel, Vec<DeviceKernel>)>>,
     kernel_of: HashMap<usize, usize>,
     shared: Shared,
     pub(super) outputs: Outputs,
+    /// The queue of kernels, and of all that is in order with them.
     pub(super) queue: Queue,
+    /// Queues that only copy.
+    pub(super) streams: Vec<Queue>,
+    /// Kernels.
     pub(super) events: Vec<Event>,
+    /// Copies, there and back.
+    pub(super) copies: Vec<Event>,
+    /// Copies of any queue that the next kernel waits for.
+    after: Vec<Event>,
     pub(super) metrics: DeviceMetrics,
     pub(super) operators: HashMap<&'static str, DeviceKernel>,
     /// Programs that were compiled now.
@@ -98,8 +108,11 @@ pub(super) fn run(
         kernel_of: HashMap::new(),
         shared: Shared::default(),
         outputs: Outputs::default(),
-        queue: accelerator.device.queue()?,
+        queue: streams::queue(accelerator, cancel)?,
+        streams: Vec::new(),
         events: Vec::new(),
+        copies: Vec::new(),
+        after: Vec::new(),
         metrics: DeviceMetrics { names: vec![accelerator.label()], ..DeviceMetrics::default() },
         operators: HashMap::new(),
         fresh: Vec::new(),
@@ -117,7 +130,10 @@ pub(super) fn run(
         }
         run.check_failed()?;
         run.matched()?;
-        run.metrics.kernels = kernel_time(&run.events);
+        let (kernels, copies) = (times::spans(&run.events), times::spans(&run.copies));
+        run.metrics.kernels = times::sum(&kernels);
+        run.metrics.copies = times::sum(&copies);
+        run.metrics.overlapped = times::overlap(&kernels, &copies);
         // Drivers finish compiling at the first launch: only now the binary is all there is to load.
         for (text, program) in &run.fresh {
             accelerator.cache.save(text, accelerator.device.as_ref(), program);
@@ -139,7 +155,7 @@ impl Run<'_> {
                     let kernel = self.accelerator.generate(self.job, &self.fused, &layout)?;
                     let program = self.program(&kernel.text)?;
                     let entries = kernel.names.iter().map(|name| program.kernel(name)).collect::<Result<Vec<_>>>()?;
-                    self.kernels.push((kernel, entries));
+                    self.kernels.push(Arc::new((kernel, entries)));
                     *entry.insert(self.kernels.len() - 1)
                 }
             };
@@ -158,7 +174,7 @@ impl Run<'_> {
     }
 
     /// Returns the kernels of a part.
-    pub(super) fn kernel(&self, part: usize) -> &(Kernel, Vec<DeviceKernel>) {
+    pub(super) fn kernel(&self, part: usize) -> &Arc<(Kernel, Vec<DeviceKernel>)> {
         &self.kernels[self.kernel_of[&part]]
     }
 
@@ -198,20 +214,24 @@ impl Run<'_> {
 
     /// Copies bytes back and waits for them.
     pub(super) fn read(&mut self, memory: &Memory, at: usize, bytes: &mut [u8]) -> Result<()> {
-        self.queue.read(memory, at, bytes, &[])?;
-        self.metrics.bytes_back += bytes.len() as u64;
+        bytes.copy_from_slice(&self.read_bytes(memory, at, bytes.len())?);
         Ok(())
     }
 
+    fn read_bytes(&mut self, memory: &Memory, at: usize, count: usize) -> Result<Vec<u8>> {
+        let (bytes, event) = self.queue.read_vec(memory, at, count, &[])?;
+        self.copies.push(event);
+        self.metrics.bytes_back += count as u64;
+        Ok(bytes)
+    }
+
     pub(super) fn read_numbers(&mut self, memory: &Memory, count: usize) -> Result<Vec<i64>> {
-        let mut bytes = vec![0; count * 8];
-        self.read(memory, 0, &mut bytes)?;
+        let bytes = self.read_bytes(memory, 0, count * 8)?;
         Ok(bytes.as_chunks::<8>().0.iter().map(|number| i64::from_le_bytes(*number)).collect())
     }
 
     pub(super) fn read_places(&mut self, memory: &Memory, count: usize) -> Result<Vec<u32>> {
-        let mut bytes = vec![0; count * 4];
-        self.read(memory, 0, &mut bytes)?;
+        let bytes = self.read_bytes(memory, 0, count * 4)?;
         Ok(bytes.as_chunks::<4>().0.iter().map(|number| u32::from_le_bytes(*number)).collect())
     }
 
@@ -227,7 +247,8 @@ impl Run<'_> {
     /// Notes the text of each kernel and how it is launched.
     pub(super) fn describe(&mut self, shape: Shape, what: &str) {
         let Shape { groups, items } = shape;
-        let texts = self.kernels.iter().map(|(kernel, _)| {
+        let texts = self.kernels.iter().map(|kernel| {
+            let kernel = &kernel.0;
             format!("// {groups} groups of {items} work-items for each part; {what}\n{}", &kernel.text[kernel.body..])
         });
         self.metrics.texts = texts.collect();
@@ -235,36 +256,31 @@ impl Run<'_> {
 
     /// Launches a kernel over one part, unless statistics show that it has no row to keep.
     pub(super) fn launch(&mut self, part: usize, which: usize, shape: Shape) -> Result<()> {
-        let (kernel, entries) = self.kernel(part).clone();
-        let job = self.job;
+        let kernel = self.kernel(part).clone();
+        let (kernel, entries) = &*kernel;
+        let (job, at) = (self.job, part);
         let parts = &job.table().parts;
         // Only kernels of smaller tables read it.
         self.outputs.first_row = parts[..part].iter().map(|part| part.rows).sum::<usize>() as u32;
         let part: &Part = &parts[part];
-        let mut held: HashMap<usize, Held> = HashMap::new();
+        if excludes(kernel, &self.fused, part) {
+            return Ok(());
+        }
+        let held = self.hold(at)?;
         for binding in &kernel.bindings {
-            match binding {
-                Binding::Column(column) => {
-                    let (device, queue) = (self.accelerator.device.as_ref(), &mut self.queue);
-                    let (column_of, passive) = (&part.columns[*column], !job.is_reference());
-                    let memory = self.accelerator.columns.hold(column_of, passive, device, queue, &mut self.metrics)?;
-                    held.insert(*column, memory);
-                }
-                Binding::Touched(column) => {
-                    let sectors = values_bytes(&part.columns[*column]).div_ceil(SECTOR).max(1);
-                    let flags = self.filled(sectors, 0)?;
-                    self.outputs.touched.insert(*column, flags);
-                }
-                _ => {}
+            if let Binding::Touched(column) = binding {
+                let sectors = values_bytes(&part.columns[*column]).div_ceil(SECTOR).max(1);
+                let flags = self.filled(sectors, 0)?;
+                self.outputs.touched.insert(*column, flags);
             }
         }
-        if let Some(arguments) = arguments(&kernel, &self.fused, part, &held, &self.shared, &self.outputs)? {
-            self.metrics.launches += 1;
-            self.events.push(self.queue.launch(&entries[which], &arguments, shape, &[])?);
-            self.trace(part, &held)?;
-        }
-        self.outputs.touched.clear();
-        Ok(())
+        let arguments = arguments(kernel, &self.fused, part, &held, &self.shared, &self.outputs)?;
+        self.metrics.launches += 1;
+        let mut after = mem::take(&mut self.after);
+        after.extend(held.values().flat_map(|held| &held.ready).cloned());
+        self.events.push(self.queue.launch(&entries[which], &arguments, shape, &after)?);
+        self.look_ahead(at)?;
+        self.trace(part, &held)
     }
 
     /// Counts what a launch touched of each column.
@@ -375,16 +391,18 @@ impl Run<'_> {
     }
 
     fn place(&mut self, column: &Arc<Column>) -> Result<Held> {
-        let (device, queue) = (self.accelerator.device.as_ref(), &mut self.queue);
-        self.accelerator.columns.hold(column, false, device, queue, &mut self.metrics)
+        let accelerator = self.accelerator;
+        let held = accelerator.columns.hold(column, false, &mut self.mover(0)?)?;
+        self.after.extend(held.ready.iter().cloned());
+        Ok(held)
     }
 
     pub(super) fn place_bytes(&mut self, bytes: Buffer<u8>) -> Result<Memory> {
-        place_bytes(bytes, false, self.accelerator.device.as_ref(), &mut self.queue, &mut self.metrics)
+        self.mover(0)?.place_bytes(bytes, false)
     }
 }
 
-/// Binds a kernel's arguments for one part; `None` if no code of it can be within some range.
+/// Binds a kernel's arguments for one part that it does not exclude.
 fn arguments<'a>(
     kernel: &Kernel,
     fused: &Fused,
@@ -392,7 +410,7 @@ fn arguments<'a>(
     held: &'a HashMap<usize, Held>,
     shared: &'a Shared,
     outputs: &'a Outputs,
-) -> Result<Option<Vec<Argument<'a>>>> {
+) -> Result<Vec<Argument<'a>>> {
     let of = |column: usize| base(&part.columns[column]);
     let missing = || Error::internal("a kernel's argument has no value");
     // What a kernel of several does not write is not there yet.
@@ -411,7 +429,7 @@ fn arguments<'a>(
             Binding::Base(column) => Argument::I64(of(*column)),
             Binding::Low(step) | Binding::Span(step) => {
                 let FusedStep::Between { column, low, high } = fused.steps[*step] else { return Err(missing()) };
-                let Some((first, span)) = bounds(&part.columns[column], low, high) else { return Ok(None) };
+                let (first, span) = bounds(&part.columns[column], low, high).ok_or_else(missing)?;
                 Argument::U64(if matches!(binding, Binding::Low(_)) { first } else { span })
             }
             Binding::Set(set) => Argument::Memory(&shared.sets[*set].0),
@@ -459,12 +477,7 @@ fn arguments<'a>(
             Binding::Failed => Argument::Memory(shared.failed.as_ref().ok_or_else(missing)?),
         });
     }
-    Ok(Some(arguments))
-}
-
-fn kernel_time(events: &[Event]) -> Duration {
-    let times = events.iter().filter_map(Event::times);
-    Duration::from_nanos(times.map(|times| times.ended.saturating_sub(times.started)).sum())
+    Ok(arguments)
 }
 
 /// Returns the bytes of a column's values.
@@ -484,9 +497,4 @@ fn base(column: &Column) -> i64 {
         Data::Int { base, .. } => *base,
         _ => 0,
     }
-}
-
-fn bounds(column: &Column, low: i64, high: i64) -> Option<(u64, u64)> {
-    let (base, codes) = column.codes()?;
-    code_bounds(base, codes, low, high)
 }
