@@ -54,12 +54,12 @@ pub(super) struct Started {
     queued: u64,
 }
 
-/// A command between two marks. Clones share them.
-#[derive(Clone, Debug)]
+/// A command between two marks.
+#[derive(Debug)]
 pub(super) struct CudaEvent {
     pub(super) context: Arc<Context>,
-    start: Arc<Mark>,
-    end: Arc<Mark>,
+    start: Mark,
+    end: Mark,
     /// What the command does, completing "CUDA failed to …".
     what: &'static str,
     queued: u64,
@@ -85,7 +85,7 @@ impl Started {
         // SAFETY: as the caller promises.
         let end = unsafe { Mark::record(&self.context, stream) }?;
         let Started { context, mark, queued } = self;
-        Ok(CudaEvent { context, start: Arc::new(mark), end: Arc::new(end), what, queued })
+        Ok(CudaEvent { context, start: mark, end, what, queued })
     }
 }
 

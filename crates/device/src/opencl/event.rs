@@ -15,15 +15,15 @@ use crate::Times;
 use crate::object::EventPart;
 use crate::patience::{LONGEST, pause};
 
-/// The end of a command of one of our queues. Clones share the object.
-#[derive(Clone, Debug)]
+/// The end of a command of one of our queues.
+#[derive(Debug)]
 pub(super) struct OpenClEvent {
     pub(super) context: Arc<Context>,
-    pub(super) handle: Arc<EventHandle>,
+    pub(super) handle: EventHandle,
     /// What the command does, completing "OpenCL failed to …".
     what: &'static str,
     /// Set when the driver says that the command is over; asked for by whoever waits first.
-    signal: Arc<OnceLock<Option<Arc<Signal>>>>,
+    signal: OnceLock<Option<Arc<Signal>>>,
 }
 
 /// How long a command is looked at before its end is asked for: the driver takes about as long to tell it.
@@ -50,7 +50,7 @@ unsafe extern "C" fn tell(_: cl_event, _: cl_int, signal: *mut c_void) {
 impl OpenClEvent {
     /// Wraps an event of a context.
     pub(super) fn new(context: &Arc<Context>, handle: EventHandle, what: &'static str) -> OpenClEvent {
-        OpenClEvent { context: context.clone(), handle: Arc::new(handle), what, signal: Arc::default() }
+        OpenClEvent { context: context.clone(), handle, what, signal: OnceLock::new() }
     }
 
     /// Asks the driver to tell when the command is over; `None` if it does not.
