@@ -132,6 +132,7 @@ fn hanging(device: &Arc<dyn Device>, fault: Fault, timeout: Duration) -> (Arc<Fa
 fn a_device_that_hangs_is_not_waited_for() {
     let Some(device) = &first() else { return };
     let query = parse(QUERY).expect("the query is right");
+    let mut hung = 0;
     for operation in [Operation::Write, Operation::Fill, Operation::Launch, Operation::Read] {
         for at in [1, 2] {
             let fault = Fault::Hang(operation, at);
@@ -141,12 +142,12 @@ fn a_device_that_hangs_is_not_waited_for() {
                 Runtime::new(1).execute(&query, &Inputs::default(), &options).expect("the processor computes it");
             check(&execution);
             assert!(began.elapsed() < LONG, "{fault:?} took {:?}", began.elapsed());
-            let reached = faulty.count(operation) >= at;
-            let reason = execution.metrics.pipelines[0].reason.as_deref().unwrap_or_default();
-            assert_eq!(reached, reason.contains("did not answer within 0.1 s"), "{fault:?}: {reason}");
-            if !reached {
+            if faulty.count(operation) < at {
                 continue;
             }
+            hung += 1;
+            let reason = execution.metrics.pipelines[0].reason.as_deref().unwrap_or_default();
+            assert!(reason.contains("did not answer within 0.1 s"), "{fault:?}: {reason}");
             assert!(faulty.used() > 0, "what the device may still use is not freed: {fault:?}");
             let operations = faulty.operations();
             let execution =
@@ -157,6 +158,7 @@ fn a_device_that_hangs_is_not_waited_for() {
             assert_eq!(faulty.operations(), operations, "quarantined after it did not answer: {fault:?}");
         }
     }
+    assert!(hung >= 5, "most of these operations are needed: {hung}");
 }
 
 /// Runs a query on a device that hangs, and cancels it once the device has got an operation.
