@@ -14,7 +14,10 @@ use crate::failure::Failure;
 #[command(after_help = "Environment:\n  \
     TANDEM_DEVICES=opencl:0,sim    use only these devices or backends; none for none\n  \
     TANDEM_SIM=titan-rtx           add simulated devices, of built-in profiles or profile files\n  \
-    TANDEM_DEVICE_POOR=1           deny double precision and 64-bit atomics on all devices")]
+    TANDEM_DEVICE_POOR=1           deny double precision and 64-bit atomics on all devices\n  \
+    TANDEM_DEVICE_TIMEOUT=60       seconds in which a device must end a command\n  \
+    TANDEM_DEVICE_STREAMS=2        queues of a device: 1, 2 or 4, to copy columns while kernels run\n  \
+    TANDEM_DEVICE_TRANSFER=auto    active to copy all columns, passive to have them read in place")]
 pub struct DevicesArguments {
     /// Write one JSON object, with sizes in bytes and bandwidths in bytes per second.
     #[arg(long)]

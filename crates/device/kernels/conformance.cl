@@ -29,3 +29,10 @@ KERNEL sum_bytes(GLOBAL const uchar *bytes, ulong count, GLOBAL uint *sum) {
     for (ulong i = GLOBAL_ID(); i < count; i += GLOBAL_SIZE()) mine += bytes[i];
     ATOMIC_ADD(sum, mine);
 }
+
+/* Takes as long as there are rounds, and reads all the while. */
+KERNEL churn(GLOBAL const uchar *bytes, ulong rounds, GLOBAL uint *out) {
+    uint x = 1;
+    for (ulong i = 0; i < rounds; i++) x = x * 1664525u + bytes[(x ^ i) & 4095];
+    out[GLOBAL_ID()] = x;
+}

@@ -1,4 +1,4 @@
-//! The two traits that a backend implements.
+//! The trait that a backend implements, and what launches are given.
 //!
 //! A [`Device`] hands out memory, programs and queues and may be used by many threads at once. A [`Queue`] belongs to one
 //! thread at a time and runs its commands in the order they were given; commands of different queues run in any order
@@ -9,7 +9,7 @@ use std::fmt::Debug;
 
 use tandem_column::{Buffer, Error, Result};
 
-use crate::{Event, Info, Kernel, Memory, Program};
+use crate::{Info, Memory, Program, Queue};
 
 /// A processor with memory of its own, or that pretends to have some. All methods may be called from several threads.
 pub trait Device: Send + Sync + Debug {
@@ -46,44 +46,10 @@ pub trait Device: Send + Sync + Debug {
     ///
     /// # Errors
     /// `Device` or `Exhausted` if the driver refuses.
-    fn queue(&self) -> Result<Box<dyn Queue>>;
+    fn queue(&self) -> Result<Queue>;
 
     /// Returns the bytes of device memory that are allocated now; shared memory does not count.
     fn used(&self) -> usize;
-}
-
-/// An in-order list of commands. Commands start without further calls; only `read` and `finish` block, and dropping the
-/// queue, which waits for its commands. Any error of class `Device` may mean that the device is lost.
-pub trait Queue: Send + Debug {
-    /// Copies all of `from` to `to`, from its byte `at` on; keeps `from` alive until that is done.
-    ///
-    /// # Errors
-    /// `Internal` if it does not fit or the memory is shared; `Exhausted` or `Device` if the driver fails.
-    fn write(&mut self, to: &Memory, at: usize, from: Buffer<u8>, after: &[Event]) -> Result<Event>;
-
-    /// Fills `into` with the bytes of `from` from `at` on, and waits for that.
-    ///
-    /// # Errors
-    /// As [`Queue::write`], and what earlier commands failed with.
-    fn read(&mut self, from: &Memory, at: usize, into: &mut [u8], after: &[Event]) -> Result<Event>;
-
-    /// Sets `bytes` bytes from `at` on to `byte`.
-    ///
-    /// # Errors
-    /// As [`Queue::write`].
-    fn fill(&mut self, memory: &Memory, at: usize, bytes: usize, byte: u8, after: &[Event]) -> Result<Event>;
-
-    /// Runs a kernel. Scalars and sizes must be what the kernel's text declares: not every backend can check.
-    ///
-    /// # Errors
-    /// `Internal` for arguments or a shape that do not fit; `Exhausted` or `Device` if the driver fails.
-    fn launch(&mut self, kernel: &Kernel, arguments: &[Argument<'_>], shape: Shape, after: &[Event]) -> Result<Event>;
-
-    /// Waits for all commands.
-    ///
-    /// # Errors
-    /// `Device` if the device failed.
-    fn finish(&mut self) -> Result<()>;
 }
 
 /// An argument of a kernel.
@@ -133,19 +99,52 @@ impl Shape {
     }
 }
 
-/// Checks that bytes `at..at + bytes` lie within the memory.
-pub(crate) fn check_range(memory: &Memory, at: usize, bytes: usize) -> Result<()> {
-    if at.checked_add(bytes).is_some_and(|end| end <= memory.len()) {
-        return Ok(());
-    }
-    let length = memory.len();
-    Err(Error::internal(format!("a command leaves its memory of {length} bytes: {bytes} bytes at {at}")))
+/// A launch as CUDA's drivers take it.
+#[cfg(any(test, feature = "shim", feature = "cuda"))]
+pub(crate) struct Launch {
+    pub(crate) groups: u32,
+    pub(crate) items: u32,
+    /// Bytes of dynamic shared memory.
+    pub(crate) local: u32,
+    /// Each argument in a place of eight bytes, of which the kernel reads what it declares, the low ones first; and the bytes
+    /// that it is meant to have.
+    pub(crate) values: Vec<(u64, u8)>,
 }
 
-/// Checks the same for a command that writes, which shared memory does not allow.
-pub(crate) fn check_writable(memory: &Memory, at: usize, bytes: usize) -> Result<()> {
-    if memory.is_shared() {
-        return Err(Error::internal("shared host memory is read-only: copy it into device memory first"));
+#[cfg(any(test, feature = "shim", feature = "cuda"))]
+impl Launch {
+    /// The alignment of each local argument within dynamic shared memory, in bytes: that of the widest vector type.
+    const LOCAL_ALIGNMENT: usize = 16;
+
+    /// Checks a launch on a device that gives memory an address.
+    pub(crate) fn new(
+        info: &Info,
+        arguments: &[Argument<'_>],
+        shape: Shape,
+        address: impl Fn(&Memory) -> Result<u64>,
+    ) -> Result<Launch> {
+        shape.check(info)?;
+        let many = |_| Error::internal(format!("too many work-items: {} groups of {}", shape.groups, shape.items));
+        let (groups, items) = (u32::try_from(shape.groups).map_err(many)?, u32::try_from(shape.items).map_err(many)?);
+        let (mut values, mut local) = (Vec::with_capacity(arguments.len()), 0usize);
+        for argument in arguments {
+            values.push(match argument {
+                Argument::Memory(memory) => (address(memory)?, 8),
+                Argument::Null => (0, 8),
+                Argument::U8(value) => (u64::from(*value), 1),
+                Argument::U16(value) => (u64::from(*value), 2),
+                Argument::I32(value) => (u64::from(*value as u32), 4),
+                Argument::U32(value) => (u64::from(*value), 4),
+                Argument::I64(value) => (*value as u64, 8),
+                Argument::U64(value) => (*value, 8),
+                Argument::Local(bytes) => {
+                    local += bytes.next_multiple_of(Self::LOCAL_ALIGNMENT);
+                    continue;
+                }
+            });
+        }
+        let local = u32::try_from(local)
+            .map_err(|_| Error::internal(format!("too much local memory for a kernel: {local} bytes")))?;
+        Ok(Launch { groups, items, local, values })
     }
-    check_range(memory, at, bytes)
 }

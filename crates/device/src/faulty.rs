@@ -4,11 +4,14 @@
 //! device is lost. Errors have the class that the real thing would have.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tandem_column::{Buffer, Class, Error, Result};
 
 use crate::object::EventPart;
+use crate::patience::pause;
+use crate::queue::{Landing, QueuePart};
 use crate::{Argument, Device, Event, Info, Kernel, Memory, Program, Queue, Shape, Times};
 
 /// An operation that can fail.
@@ -54,6 +57,8 @@ pub enum Fault {
     At(Operation, usize),
     /// All operations of a kind from the n-th on fail.
     From(Operation, usize),
+    /// The n-th operation of a kind, one of a queue, never ends, nor does what waits for it.
+    Hang(Operation, usize),
     /// After so many operations of any kind the device is lost: every operation, wait and queue fails.
     LostAfter(usize),
 }
@@ -95,20 +100,22 @@ impl Faulty {
 }
 
 impl State {
-    /// Counts an operation and fails it if a fault says so.
-    fn begin(&self, operation: Operation) -> Result<()> {
+    /// Counts an operation; fails it if a fault says so, and tells whether one makes it hang.
+    fn begin(&self, operation: Operation) -> Result<bool> {
         let mut counts = self.counts.lock();
         counts[operation as usize] += 1;
         let (count, total) = (counts[operation as usize], counts.iter().sum::<usize>());
+        let mut hangs = false;
         for fault in &*self.faults.lock() {
             match *fault {
+                Fault::Hang(of, at) if of == operation && at == count => hangs = true,
                 Fault::At(of, at) if of == operation && at == count => return Err(operation.error()),
                 Fault::From(of, from) if of == operation && count >= from => return Err(operation.error()),
                 Fault::LostAfter(after) if total > after => return Err(lost()),
                 _ => {}
             }
         }
-        Ok(())
+        Ok(hangs)
     }
 
     /// Fails if the device is lost.
@@ -148,9 +155,9 @@ impl Device for Faulty {
         self.inner.load(binary, options)
     }
 
-    fn queue(&self) -> Result<Box<dyn Queue>> {
+    fn queue(&self) -> Result<Queue> {
         self.state.check()?;
-        Ok(Box::new(FaultyQueue { inner: self.inner.queue()?, state: self.state.clone() }))
+        Ok(Queue::new(FaultyQueue { inner: self.inner.queue()?, state: self.state.clone(), hangs: false }))
     }
 
     fn used(&self) -> usize {
@@ -160,24 +167,39 @@ impl Device for Faulty {
 
 #[derive(Debug)]
 struct FaultyQueue {
-    inner: Box<dyn Queue>,
+    inner: Queue,
     state: Arc<State>,
+    /// A command of it never ends.
+    hangs: bool,
 }
 
 #[derive(Debug)]
 struct FaultyEvent {
-    inner: Event,
+    /// None for a command that never ends; the device does not even get it.
+    inner: Option<Event>,
     state: Arc<State>,
 }
 
 impl EventPart for FaultyEvent {
-    fn wait(&self) -> Result<()> {
+    fn poll(&self) -> Result<bool> {
         self.state.check()?;
-        self.inner.wait()
+        self.inner.as_ref().map_or(Ok(false), Event::ended)
     }
 
     fn times(&self) -> Option<Times> {
-        self.inner.times()
+        self.inner.as_ref()?.times()
+    }
+
+    fn rest(&self, waited: Duration) {
+        self.inner.as_ref().map_or_else(|| pause(waited), |inner| inner.rest(waited));
+    }
+
+    fn waited(&self) {
+        self.inner.iter().for_each(Event::waited);
+    }
+
+    fn is_due(&self) -> bool {
+        self.inner.as_ref().is_none_or(Event::is_due)
     }
 }
 
@@ -187,23 +209,29 @@ impl FaultyQueue {
         &mut self,
         operation: Operation,
         after: &[Event],
-        run: impl FnOnce(&mut dyn Queue, &[Event]) -> Result<Event>,
+        run: impl FnOnce(&mut Queue, &[Event]) -> Result<Event>,
     ) -> Result<Event> {
-        self.state.begin(operation)?;
-        let unwrap = |event: &Event| event.part::<FaultyEvent>().map_or_else(|| event.clone(), |e| e.inner.clone());
-        let after: Vec<Event> = after.iter().map(unwrap).collect();
-        let inner = run(&mut *self.inner, &after)?;
+        self.hangs |= self.state.begin(operation)?;
+        let mut waits = Vec::with_capacity(after.len());
+        for event in after {
+            match event.part::<FaultyEvent>() {
+                Some(FaultyEvent { inner: Some(inner), .. }) => waits.push(inner.clone()),
+                Some(_) => self.hangs = true,
+                None => waits.push(event.clone()),
+            }
+        }
+        let inner = if self.hangs { None } else { Some(run(&mut self.inner, &waits)?) };
         Ok(Event::new(FaultyEvent { inner, state: self.state.clone() }))
     }
 }
 
-impl Queue for FaultyQueue {
-    fn write(&mut self, to: &Memory, at: usize, from: Buffer<u8>, after: &[Event]) -> Result<Event> {
-        self.run(Operation::Write, after, |queue, after| queue.write(to, at, from, after))
+impl QueuePart for FaultyQueue {
+    fn write(&mut self, to: &Memory, at: usize, from: &Buffer<u8>, after: &[Event]) -> Result<Event> {
+        self.run(Operation::Write, after, |queue, after| queue.write(to, at, from.clone(), after))
     }
 
-    fn read(&mut self, from: &Memory, at: usize, into: &mut [u8], after: &[Event]) -> Result<Event> {
-        self.run(Operation::Read, after, |queue, after| queue.read(from, at, into, after))
+    fn read(&mut self, from: &Memory, at: usize, into: &Landing, after: &[Event]) -> Result<Event> {
+        self.run(Operation::Read, after, |queue, after| queue.fetch(from, at, into, after))
     }
 
     fn fill(&mut self, memory: &Memory, at: usize, bytes: usize, byte: u8, after: &[Event]) -> Result<Event> {
@@ -212,10 +240,5 @@ impl Queue for FaultyQueue {
 
     fn launch(&mut self, kernel: &Kernel, arguments: &[Argument<'_>], shape: Shape, after: &[Event]) -> Result<Event> {
         self.run(Operation::Launch, after, |queue, after| queue.launch(kernel, arguments, shape, after))
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        self.state.check()?;
-        self.inner.finish()
     }
 }

@@ -1,8 +1,9 @@
 //! Devices: memory, kernels, queues and events, the same for OpenCL, CUDA and the simulator.
 //!
 //! [`find`] lists what is usable and says why the rest is not. A [`Device`] gives [`Memory`], [`Program`]s and [`Queue`]s;
-//! every command of a queue gives an [`Event`] that other queues may wait for. Backends are loaded at run time: without
-//! a driver the list is empty and the reason is in [`Found::unusable`].
+//! every command of a queue gives an [`Event`] that other queues may wait for. No wait is longer than a [`Patience`], and
+//! what a device may still use then is kept. Backends are loaded at run time: without a driver the list is empty and the
+//! reason is in [`Found::unusable`].
 //!
 //! | backend | what it is | where |
 //! |---|---|---|
@@ -40,6 +41,8 @@ mod info;
 mod object;
 #[allow(unsafe_code)]
 mod opencl;
+mod patience;
+mod queue;
 mod reservation;
 #[cfg(any(test, feature = "shim"))]
 #[allow(unsafe_code)]
@@ -53,10 +56,12 @@ mod tests;
 pub use bandwidth::{Bandwidths, bandwidth};
 #[cfg(feature = "cuda")]
 pub use cuda::compile_to_ptx;
-pub use device::{Argument, Device, Queue, Shape};
+pub use device::{Argument, Device, Shape};
 pub use faulty::{Fault, Faulty, Operation};
 pub use find::{Found, Search, find};
 pub use info::{Backend, Info, Kind};
 pub use object::{Event, Kernel, Memory, Program, Times};
+pub use patience::Patience;
+pub use queue::Queue;
 pub use sim::{Clock, Profile, Simulated};
 pub use tandem_column::{Buffer, Class, Error, Result};

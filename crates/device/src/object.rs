@@ -5,8 +5,12 @@
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tandem_column::{Error, Result};
+
+use crate::Patience;
+use crate::patience::{Look, pause};
 
 /// A backend's side of [`Memory`].
 pub(crate) trait MemoryPart: Any + Send + Sync + Debug {
@@ -29,10 +33,20 @@ pub(crate) trait KernelPart: Any + Send + Sync + Debug {}
 
 /// A backend's side of [`Event`].
 pub(crate) trait EventPart: Any + Send + Sync + Debug {
-    /// Waits for the command.
-    fn wait(&self) -> Result<()>;
+    /// Tells whether the device is done with the command; fails with what the command failed with.
+    fn poll(&self) -> Result<bool>;
     /// Returns the command's times, once it is done.
     fn times(&self) -> Option<Times>;
+    /// Lets others run for a while, or until the command is over, after the host has waited for so long.
+    fn rest(&self, waited: Duration) {
+        pause(waited);
+    }
+    /// Takes note that the host waited for the command, which is over.
+    fn waited(&self) {}
+    /// Tells whether the command is over by the device's clock, too, if that is not the host's.
+    fn is_due(&self) -> bool {
+        true
+    }
 }
 
 /// Memory that kernels see.
@@ -120,12 +134,47 @@ impl Event {
         Event(Arc::new(part))
     }
 
+    /// Waits for the command, with the usual patience.
+    ///
+    /// # Errors
+    /// What the command failed with; `Device` if the device does not answer.
+    pub fn wait(&self) -> Result<()> {
+        self.wait_with(&Patience::default())
+    }
+
     /// Waits for the command.
+    pub(crate) fn wait_with(&self, patience: &Patience) -> Result<()> {
+        patience.wait(|| Ok(if self.ended()? { Look::Over } else { Look::Same }), |waited| self.rest(waited))?;
+        self.waited();
+        Ok(())
+    }
+
+    /// Tells whether the device is done with the command, without waiting.
     ///
     /// # Errors
     /// What the command failed with.
-    pub fn wait(&self) -> Result<()> {
-        self.0.wait()
+    pub fn poll(&self) -> Result<bool> {
+        Ok(self.ended()? && self.is_due())
+    }
+
+    /// Tells whether the device is done with the command, which may not be due yet by a virtual clock.
+    pub(crate) fn ended(&self) -> Result<bool> {
+        self.0.poll()
+    }
+
+    /// Tells whether the command is due.
+    pub(crate) fn is_due(&self) -> bool {
+        self.0.is_due()
+    }
+
+    /// Lets others run between two looks at it.
+    pub(crate) fn rest(&self, waited: Duration) {
+        self.0.rest(waited);
+    }
+
+    /// Takes note that the host waited for the command.
+    pub(crate) fn waited(&self) {
+        self.0.waited();
     }
 
     /// Returns when the command was queued, ran and ended, once it has ended and if the device tells.

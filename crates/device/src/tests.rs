@@ -3,10 +3,11 @@
 //! What depends on the process's environment runs in a child (`testing`).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::testing::{TWO_DEVICES, child, has, is_pocl};
 use crate::{
-    Argument, Backend, Buffer, Class, Device, Fault, Faulty, Found, Operation, Search, Shape, bandwidth,
+    Argument, Backend, Buffer, Class, Device, Fault, Faulty, Found, Operation, Patience, Search, Shape, bandwidth,
     conformance_test, find,
 };
 
@@ -63,6 +64,59 @@ fn faults_hit_what_they_name() {
     assert_eq!(queue.finish().expect_err("lost").class, Class::Device);
     assert_eq!(faulty.queue().expect_err("lost").class, Class::Device);
     assert_eq!(faulty.allocate(8).expect_err("lost").class, Class::Device);
+}
+
+/// What a command that never ends uses is never freed, and nothing waits for it longer than it wants to.
+#[test]
+fn a_hanging_device_keeps_what_it_uses() {
+    let found = Search::default().run();
+    let Some(device) = first(&found) else { return };
+    let faulty = Faulty::new(device, &[Fault::Hang(Operation::Fill, 2)]);
+    let patience = Patience { limit: Duration::from_millis(50), stop: None };
+    let queue = || faulty.queue().expect("a queue").with_patience(patience.clone());
+    let (mut one, mut two) = (queue(), queue());
+    let memory = faulty.allocate(100).expect("it fits");
+    one.fill(&memory, 0, 100, 1, &[]).expect("it fills");
+    one.finish().expect("the first ends");
+    let hangs = one.fill(&memory, 0, 100, 2, &[]).expect("the second begins");
+    assert!(!hangs.poll().expect("nobody knows"));
+    // A queue of its own ends, unless it waits for the other.
+    two.fill(&memory, 0, 1, 3, &[]).expect("it fills");
+    two.finish().expect("the third ends");
+    let error = two.read(&memory, 0, &mut [0], &[hangs]).expect_err("it waits for what never ends");
+    assert!(error.class == Class::Device && error.message.contains("did not answer"), "{error}");
+    assert_eq!(one.finish().expect_err("it never ends").class, Class::Device);
+    drop((one, two, memory));
+    assert_eq!(faulty.used(), 100);
+}
+
+#[test]
+fn a_process_ends_though_a_kernel_runs() {
+    let found = Search::default().run();
+    if first(&found).is_some() {
+        child("tests::child_leaves_a_kernel", &[]);
+    }
+}
+
+#[test]
+#[ignore = "a child of a_process_ends_though_a_kernel_runs: leaves a kernel that never ends"]
+fn child_leaves_a_kernel() {
+    let found = find();
+    let device = first(&found).expect("a device");
+    let text = "__kernel void churn(__global volatile uint *a) { while (a[0] < 2) a[1]++; }";
+    let kernel = device.compile(text, "").expect("it compiles").kernel("churn").expect("it is there");
+    let patience = Patience { limit: Duration::from_millis(50), stop: None };
+    let mut queue = device.queue().expect("a queue").with_patience(patience);
+    let memory = device.allocate(8).expect("it fits");
+    // PoCL compiles at the first launch, and does not survive the end of the process while it does: once it ends.
+    let mut launch = |byte| {
+        let filled = queue.fill(&memory, 0, 8, byte, &[]).expect("it fills");
+        let shape = Shape { groups: 1, items: 1 };
+        queue.launch(&kernel, &[Argument::Memory(&memory)], shape, &[filled]).expect("it begins")
+    };
+    launch(2).wait().expect("it ends at once");
+    launch(0);
+    assert_eq!(queue.finish().expect_err("it never ends").class, Class::Device);
 }
 
 #[test]

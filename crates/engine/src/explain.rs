@@ -69,9 +69,12 @@ fn time(duration: Duration) -> String {
 fn device_totals(device: &DeviceMetrics) -> String {
     let milliseconds = |time: std::time::Duration| time.as_secs_f64() * 1e3;
     format!(
-        "{} launches, {:.3} ms in kernels, {:.3} ms compiling, {} bytes there, {} read in place, {} back",
+        "{} launches, {:.3} ms in kernels, {:.3} ms in copies ({:.3} ms during kernels), {:.3} ms compiling, {} bytes there, \
+         {} read in place, {} back",
         device.launches,
         milliseconds(device.kernels),
+        milliseconds(device.copies),
+        milliseconds(device.overlapped),
         milliseconds(device.compile),
         device.bytes_to,
         device.bytes_shared,

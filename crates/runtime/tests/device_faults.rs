@@ -1,11 +1,11 @@
 //! Whatever a device does wrong, the answer is right and the reason is told.
 
-use std::sync::Arc;
+use std::{sync::Arc, thread, time::Duration, time::Instant};
 
 use tandem_column::Table;
 use tandem_device::{Backend, Device, Fault, Faulty, Operation, find, testing};
-use tandem_pipeline::{Value, interpret::rows, parse};
-use tandem_runtime::{Accelerator, Execution, Inputs, Options, Runtime};
+use tandem_pipeline::{Query, Value, interpret::rows, parse};
+use tandem_runtime::{Accelerator, Cancel, DeviceSettings, Execution, Inputs, Options, Runtime, Transfer};
 
 /// Rows of a group each, with a value whose sum is checked.
 const QUERY: &str = "pipeline 0
@@ -85,10 +85,8 @@ fn a_lost_device_gets_no_more_work() {
     assert_eq!(faulty.count(Operation::Launch), 1, "quarantined after its first failure");
 }
 
-/// The rows of `QUERY` in two parts, one for each device.
-#[test]
-fn a_lost_device_leaves_its_parts_to_the_others() {
-    let Some(device) = &first() else { return };
+/// The query with its rows in a table of two parts.
+fn scan() -> (Query, Inputs) {
     let query = QUERY.replace("values [k: int32, v: int64] (1, 10), (2, 20), (1, 30), (3, 5), (2, 1)", SCAN);
     let query = parse(&query).expect("the query is right");
     let part = |rows: &[[i128; 2]]| {
@@ -98,6 +96,14 @@ fn a_lost_device_leaves_its_parts_to_the_others() {
     let (one, two) = (part(&[[1, 10], [2, 20]]), part(&[[1, 30], [3, 5], [2, 1]]));
     let table = Table::with_statistics(one.schema, [one.parts, two.parts].concat());
     let inputs = Inputs { tables: [("t".to_string(), Arc::new(table))].into(), ..Inputs::default() };
+    (query, inputs)
+}
+
+/// One part for each device.
+#[test]
+fn a_lost_device_leaves_its_parts_to_the_others() {
+    let Some(device) = &first() else { return };
+    let (query, inputs) = scan();
     let faulty: Arc<dyn Device> = Arc::new(Faulty::new(device, &[Fault::At(Operation::Launch, 2)]));
     let devices = [device.clone(), faulty].map(|device| Arc::new(Accelerator::new(device))).to_vec();
     let options = Options { devices, ..Options::default() };
@@ -109,4 +115,86 @@ fn a_lost_device_leaves_its_parts_to_the_others() {
         })
         .collect();
     assert_eq!(used, [2, 0, 1], "both, then the processor, then the device that is left");
+}
+
+/// Within this time a query on five rows ends on any machine, if nothing hangs.
+const LONG: Duration = Duration::from_secs(30);
+
+/// Makes a device that hangs at an operation, and is waited for as long as `timeout` says. All bytes are copied to it.
+fn hanging(device: &Arc<dyn Device>, fault: Fault, timeout: Duration) -> (Arc<Faulty>, Options) {
+    let faulty = Arc::new(Faulty::new(device, &[fault]));
+    let settings = DeviceSettings { timeout: Some(timeout), transfer: Transfer::Active, ..DeviceSettings::default() };
+    let accelerator = Arc::new(Accelerator::new(faulty.clone()).with_settings(settings));
+    (faulty, Options { devices: vec![accelerator], ..Options::default() })
+}
+
+#[test]
+fn a_device_that_hangs_is_not_waited_for() {
+    let Some(device) = &first() else { return };
+    let query = parse(QUERY).expect("the query is right");
+    let mut hung = 0;
+    for operation in [Operation::Write, Operation::Fill, Operation::Launch, Operation::Read] {
+        for at in [1, 2] {
+            let fault = Fault::Hang(operation, at);
+            let (faulty, options) = hanging(device, fault, Duration::from_millis(100));
+            let began = Instant::now();
+            let execution =
+                Runtime::new(1).execute(&query, &Inputs::default(), &options).expect("the processor computes it");
+            check(&execution);
+            assert!(began.elapsed() < LONG, "{fault:?} took {:?}", began.elapsed());
+            if faulty.count(operation) < at {
+                continue;
+            }
+            hung += 1;
+            let reason = execution.metrics.pipelines[0].reason.as_deref().unwrap_or_default();
+            assert!(reason.contains("did not answer within 0.1 s"), "{fault:?}: {reason}");
+            assert!(faulty.used() > 0, "what the device may still use is not freed: {fault:?}");
+            let operations = faulty.operations();
+            let execution =
+                Runtime::new(1).execute(&query, &Inputs::default(), &options).expect("the processor computes it");
+            check(&execution);
+            let reason = execution.metrics.pipelines[0].reason.as_deref().unwrap_or_default();
+            assert!(reason.contains("gets no more work"), "{reason}");
+            assert_eq!(faulty.operations(), operations, "quarantined after it did not answer: {fault:?}");
+        }
+    }
+    assert!(hung >= 5, "most of these operations are needed: {hung}");
+}
+
+/// Runs a query on a device that hangs, and cancels it once the device has got an operation.
+fn cancelled(query: &Query, inputs: &Inputs, faulty: &Faulty, operation: Operation, options: &Options) {
+    let options = Options { cancel: Cancel::new(), ..options.clone() };
+    let began = Instant::now();
+    let error = thread::scope(|scope| {
+        scope.spawn(|| {
+            while faulty.count(operation) == 0 && began.elapsed() < LONG {
+                thread::yield_now();
+            }
+            options.cancel.cancel();
+        });
+        Runtime::new(1).execute(query, inputs, &options).expect_err("it is cancelled")
+    });
+    assert!(error.is_cancelled(), "{error}");
+    assert!(began.elapsed() < LONG, "it took {:?}", began.elapsed());
+}
+
+#[test]
+fn a_statement_can_be_cancelled_while_a_device_hangs() {
+    let Some(device) = &first() else { return };
+    let query = parse(QUERY).expect("the query is right");
+    let (faulty, options) = hanging(device, Fault::Hang(Operation::Launch, 1), LONG * 100);
+    cancelled(&query, &Inputs::default(), &faulty, Operation::Launch, &options);
+}
+
+#[test]
+fn a_column_is_not_read_before_it_is_there() {
+    let Some(device) = &first() else { return };
+    let (query, inputs) = scan();
+    let (faulty, options) = hanging(device, Fault::Hang(Operation::Write, 1), Duration::from_secs(2));
+    cancelled(&query, &inputs, &faulty, Operation::Write, &options);
+    // The device knows the column, and its copy never ends.
+    let execution = Runtime::new(1).execute(&query, &inputs, &options).expect("the processor computes it");
+    check(&execution);
+    let reason = execution.metrics.pipelines[0].reason.as_deref().unwrap_or_default();
+    assert!(reason.contains("did not answer within 2 s"), "{reason}");
 }

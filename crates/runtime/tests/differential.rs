@@ -11,7 +11,7 @@ use tandem_pipeline::{
     interpret::{interpret, rows},
     parse, random,
 };
-use tandem_runtime::{Accelerator, Class, Inputs, Options, Runtime};
+use tandem_runtime::{Accelerator, Class, DeviceSettings, Inputs, Options, Runtime, Transfer};
 
 /// How often a query is made; each one runs under every configuration.
 const QUERIES: u64 = 400;
@@ -98,6 +98,20 @@ fn random_queries_agree_on_poor_devices() {
 #[test]
 fn random_queries_agree_on_simulated_devices() {
     few("sim", found(&Search { simulate: Some("titan-rtx".to_owned()), ..Search::default() }, Backend::Sim));
+}
+
+/// Columns are copied, parts ahead of the kernels.
+#[test]
+fn random_queries_agree_with_streams() {
+    let search = Search { simulate: Some("titan-rtx".to_owned()), ..Search::default() };
+    for (backend, streams) in [(Backend::OpenCl, 4), (Backend::Sim, 2), (Backend::Sim, 4)] {
+        let settings =
+            DeviceSettings { streams: Some(streams), transfer: Transfer::Active, ..DeviceSettings::default() };
+        for device in found(&search, backend) {
+            let accelerator = Arc::new(Accelerator::new(device).with_settings(settings));
+            corpus::agree(&format!("{backend}, {streams} streams"), &[accelerator], corpus::seeds(OTHER_QUERIES), 200);
+        }
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@
 
 mod copies;
 mod kernels;
+mod waits;
 
 use std::sync::Arc;
 
@@ -64,6 +65,7 @@ pub fn conformance(device: &Arc<dyn Device>) {
     check.holds_two_programs();
     check.launches_often();
     check.is_shared_by_threads();
+    check.gives_up_waiting();
     drop(check);
     assert_eq!(device.used(), before, "all memory is given back");
 }
@@ -72,7 +74,7 @@ pub fn conformance(device: &Arc<dyn Device>) {
 struct Check {
     device: Arc<dyn Device>,
     program: Program,
-    queue: Box<dyn Queue>,
+    queue: Queue,
 }
 
 impl Check {

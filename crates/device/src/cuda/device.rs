@@ -157,8 +157,8 @@ impl Device for CudaDevice {
         CudaProgram::load(&self.context, binary)
     }
 
-    fn queue(&self) -> Result<Box<dyn Queue>> {
-        Ok(Box::new(CudaQueue::new(&self.context)?))
+    fn queue(&self) -> Result<Queue> {
+        Ok(Queue::new(CudaQueue::new(&self.context)?))
     }
 
     fn used(&self) -> usize {

@@ -54,12 +54,12 @@ pub(super) struct Started {
     queued: u64,
 }
 
-/// A command between two marks. Clones share them.
-#[derive(Clone, Debug)]
+/// A command between two marks.
+#[derive(Debug)]
 pub(super) struct CudaEvent {
     pub(super) context: Arc<Context>,
-    start: Arc<Mark>,
-    end: Arc<Mark>,
+    start: Mark,
+    end: Mark,
     /// What the command does, completing "CUDA failed to …".
     what: &'static str,
     queued: u64,
@@ -85,7 +85,7 @@ impl Started {
         // SAFETY: as the caller promises.
         let end = unsafe { Mark::record(&self.context, stream) }?;
         let Started { context, mark, queued } = self;
-        Ok(CudaEvent { context, start: Arc::new(mark), end: Arc::new(end), what, queued })
+        Ok(CudaEvent { context, start: mark, end, what, queued })
     }
 }
 
@@ -94,20 +94,17 @@ impl CudaEvent {
     pub(super) fn raw(&self) -> sys::CUevent {
         self.end.raw
     }
-
-    /// Tells whether the device is done with the command, well or not.
-    pub(super) fn is_over(&self) -> bool {
-        // SAFETY: the event is recorded. Only "not ready" means that the device still works on it.
-        let state = self.context.enter().map(|()| unsafe { result::event::query(self.end.raw) });
-        !matches!(state, Err(_) | Ok(Err(result::DriverError(sys::CUresult::CUDA_ERROR_NOT_READY))))
-    }
 }
 
 impl EventPart for CudaEvent {
-    fn wait(&self) -> Result<()> {
+    fn poll(&self) -> Result<bool> {
         self.context.enter()?;
         // SAFETY: the event is recorded.
-        unsafe { result::event::synchronize(self.end.raw) }.map_err(|e| failed(e, self.what))
+        match unsafe { result::event::query(self.end.raw) } {
+            Ok(()) => Ok(true),
+            Err(result::DriverError(sys::CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
+            Err(error) => Err(failed(error, self.what)),
+        }
     }
 
     /// The driver tells spans in milliseconds with 24 bits, so moments lose precision with the age of the device, 60 µs

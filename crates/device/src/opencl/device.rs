@@ -139,7 +139,7 @@ impl Device for OpenClDevice {
         OpenClProgram::load(&self.context, binary, options)
     }
 
-    fn queue(&self) -> Result<Box<dyn Queue>> {
+    fn queue(&self) -> Result<Queue> {
         let Context { api, device, handle, .. } = &*self.context;
         let mut code = CL_SUCCESS;
         // SAFETY: the context is valid and made for this device. This older function is the one that every version has.
@@ -147,7 +147,7 @@ impl Device for OpenClDevice {
         status::check(code, "make a queue")?;
         // SAFETY: just made, and ours.
         let handle = unsafe { QueueHandle::new(api, raw) };
-        Ok(Box::new(OpenClQueue::new(self.context.clone(), handle)))
+        Ok(Queue::new(OpenClQueue::new(self.context.clone(), handle)))
     }
 
     fn used(&self) -> usize {

@@ -23,6 +23,9 @@ type Notify = Option<unsafe extern "C" fn(*const c_char, *const c_void, usize, *
 /// What the reporter of finished builds looks like; we pass none, so builds are synchronous.
 type Built = Option<unsafe extern "C" fn(cl_program, *mut c_void)>;
 
+/// What is told of the end of a command.
+type Told = Option<unsafe extern "C" fn(cl_event, cl_int, *mut c_void)>;
+
 macro_rules! table {
     ($($name:ident($($argument:ty),* $(,)?) -> $result:ty;)*) => {
         /// The functions of the library, under their own names.
@@ -89,8 +92,7 @@ table! {
     ) -> cl_int;
     clEnqueueMarkerWithWaitList(cl_command_queue, cl_uint, *const cl_event, *mut cl_event) -> cl_int;
     clFlush(cl_command_queue) -> cl_int;
-    clFinish(cl_command_queue) -> cl_int;
-    clWaitForEvents(cl_uint, *const cl_event) -> cl_int;
+    clSetEventCallback(cl_event, cl_int, Told, *mut c_void) -> cl_int;
     clGetEventInfo(cl_event, cl_event_info, usize, *mut c_void, *mut usize) -> cl_int;
     clGetEventProfilingInfo(cl_event, cl_profiling_info, usize, *mut c_void, *mut usize) -> cl_int;
     clReleaseEvent(cl_event) -> cl_int;

@@ -174,8 +174,8 @@ impl Device for Shim {
         ShimProgram::load(&self.context, binary)
     }
 
-    fn queue(&self) -> Result<Box<dyn Queue>> {
-        Ok(Box::new(ShimQueue::new(&self.context)))
+    fn queue(&self) -> Result<Queue> {
+        Ok(Queue::new(ShimQueue::new(&self.context)))
     }
 
     fn used(&self) -> usize {

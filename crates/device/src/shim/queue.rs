@@ -8,12 +8,10 @@ use tandem_column::{Buffer, Class, Error, Result};
 
 use super::device::{Context, ShimMemory};
 use super::program::ShimKernel;
-use crate::device::{check_range, check_writable};
+use crate::device::Launch;
 use crate::object::{EventPart, foreign};
-use crate::{Argument, Event, Kernel, Memory, Queue, Shape, Times};
-
-/// The alignment of each local argument within dynamic shared memory, in bytes, as for CUDA.
-const LOCAL_ALIGNMENT: usize = 16;
+use crate::queue::{Landing, QueuePart};
+use crate::{Argument, Event, Kernel, Memory, Shape, Times};
 
 /// A queue.
 #[derive(Debug)]
@@ -26,8 +24,8 @@ pub(super) struct ShimQueue {
 struct ShimEvent(Times);
 
 impl EventPart for ShimEvent {
-    fn wait(&self) -> Result<()> {
-        Ok(())
+    fn poll(&self) -> Result<bool> {
+        Ok(true)
     }
 
     fn times(&self) -> Option<Times> {
@@ -61,9 +59,8 @@ impl ShimQueue {
     }
 }
 
-impl Queue for ShimQueue {
-    fn write(&mut self, to: &Memory, at: usize, from: Buffer<u8>, after: &[Event]) -> Result<Event> {
-        check_writable(to, at, from.len())?;
+impl QueuePart for ShimQueue {
+    fn write(&mut self, to: &Memory, at: usize, from: &Buffer<u8>, after: &[Event]) -> Result<Event> {
         let target = self.address(to, at)?;
         self.command(after, || {
             if !from.is_empty() {
@@ -74,12 +71,12 @@ impl Queue for ShimQueue {
         })
     }
 
-    fn read(&mut self, from: &Memory, at: usize, into: &mut [u8], after: &[Event]) -> Result<Event> {
-        check_range(from, at, into.len())?;
+    fn read(&mut self, from: &Memory, at: usize, into: &Landing, after: &[Event]) -> Result<Event> {
         let source = self.address(from, at)?;
+        let mut into = into.open();
         self.command(after, || {
             if !into.is_empty() {
-                // SAFETY: the range is within the memory; the target is borrowed and not of the device.
+                // SAFETY: the range is within the memory; the target is locked and not of the device.
                 unsafe { ptr::copy_nonoverlapping(source, into.as_mut_ptr(), into.len()) };
             }
             Ok(())
@@ -87,7 +84,6 @@ impl Queue for ShimQueue {
     }
 
     fn fill(&mut self, memory: &Memory, at: usize, bytes: usize, byte: u8, after: &[Event]) -> Result<Event> {
-        check_writable(memory, at, bytes)?;
         let target = self.address(memory, at)?;
         self.command(after, || {
             if bytes > 0 {
@@ -103,36 +99,15 @@ impl Queue for ShimQueue {
         if !Arc::ptr_eq(&kernel.context, &self.context) {
             return Err(foreign("kernel"));
         }
-        shape.check(&self.context.info)?;
-        let many = |_| Error::internal(format!("too many work-items: {} groups of {}", shape.groups, shape.items));
-        let groups = u32::try_from(shape.groups).map_err(many)?;
-        let items = u32::try_from(shape.items).map_err(many)?;
-        // Each value in a place of eight bytes, of which the kernel reads what it declares, the low ones first.
-        let (mut values, mut sizes, mut local) = (Vec::with_capacity(arguments.len()), Vec::new(), 0usize);
-        for argument in arguments {
-            let (value, size) = match argument {
-                Argument::Memory(memory) => (self.memory(memory)?.pointer.expose_provenance() as u64, 8),
-                Argument::Null => (0, 8),
-                Argument::U8(value) => (u64::from(*value), 1),
-                Argument::U16(value) => (u64::from(*value), 2),
-                Argument::I32(value) => (u64::from(*value as u32), 4),
-                Argument::U32(value) => (u64::from(*value), 4),
-                Argument::I64(value) => (*value as u64, 8),
-                Argument::U64(value) => (*value, 8),
-                Argument::Local(bytes) => {
-                    local += bytes.next_multiple_of(LOCAL_ALIGNMENT);
-                    continue;
-                }
-            };
-            values.push(value);
-            sizes.push(size);
-        }
-        let places: Vec<*const c_void> = values.iter().map(|value| (&raw const *value).cast()).collect();
+        let address = |memory: &Memory| Ok(self.memory(memory)?.pointer.expose_provenance() as u64);
+        let Launch { groups, items, local, values } = Launch::new(&self.context.info, arguments, shape, address)?;
+        let places: Vec<*const c_void> = values.iter().map(|(value, _)| (&raw const *value).cast()).collect();
+        let sizes: Vec<u8> = values.iter().map(|(_, size)| *size).collect();
         self.command(after, || {
             let count = places.len() as c_ulong;
             // SAFETY: a place and a size for each argument; the library is kept; the text is trusted with its memory.
             let status =
-                unsafe { (kernel.launch)(groups, items, local as c_ulong, places.as_ptr(), sizes.as_ptr(), count) };
+                unsafe { (kernel.launch)(groups, items, c_ulong::from(local), places.as_ptr(), sizes.as_ptr(), count) };
             // As the header numbers them.
             match status {
                 0 => Ok(()),
@@ -141,9 +116,5 @@ impl Queue for ShimQueue {
                 _ => Err(Error::exhausted("the process has no memory for a kernel's threads")),
             }
         })
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        Ok(())
     }
 }

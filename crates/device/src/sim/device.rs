@@ -108,8 +108,8 @@ impl Device for Simulated {
         self.inner.load(binary, options)
     }
 
-    fn queue(&self) -> Result<Box<dyn Queue>> {
-        Ok(Box::new(SimulatedQueue::new(self.inner.queue()?, self.model.clone())))
+    fn queue(&self) -> Result<Queue> {
+        Ok(Queue::new(SimulatedQueue::new(self.inner.queue()?, self.model.clone())))
     }
 
     fn used(&self) -> usize {

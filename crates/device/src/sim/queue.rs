@@ -1,18 +1,20 @@
 //! Queues of simulated devices: each command runs on the inner queue and gets virtual times.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tandem_column::{Buffer, Result};
 
 use super::clock::{Clock, Engine};
 use super::device::{Model, SimulatedMemory};
 use crate::object::{EventPart, foreign};
+use crate::queue::{Landing, QueuePart};
 use crate::{Argument, Event, Kernel, Memory, Queue, Shape, Times};
 
 /// A queue.
 #[derive(Debug)]
 pub(super) struct SimulatedQueue {
-    inner: Box<dyn Queue>,
+    inner: Queue,
     model: Arc<Model>,
     /// When the last command ends, in virtual time.
     ready: u64,
@@ -27,20 +29,30 @@ struct SimulatedEvent {
 }
 
 impl EventPart for SimulatedEvent {
-    fn wait(&self) -> Result<()> {
-        self.inner.wait()?;
-        self.clock.wait_until(self.times.ended);
-        Ok(())
+    fn poll(&self) -> Result<bool> {
+        self.inner.ended()
     }
 
     fn times(&self) -> Option<Times> {
         Some(self.times)
     }
+
+    fn rest(&self, waited: Duration) {
+        self.inner.rest(waited);
+    }
+
+    fn waited(&self) {
+        self.clock.wait_until(self.times.ended);
+    }
+
+    fn is_due(&self) -> bool {
+        self.clock.now() >= self.times.ended
+    }
 }
 
 impl SimulatedQueue {
     /// Makes a queue on an inner one.
-    pub(super) fn new(inner: Box<dyn Queue>, model: Arc<Model>) -> SimulatedQueue {
+    pub(super) fn new(inner: Queue, model: Arc<Model>) -> SimulatedQueue {
         SimulatedQueue { inner, model, ready: 0 }
     }
 
@@ -75,21 +87,19 @@ impl SimulatedQueue {
     }
 }
 
-impl Queue for SimulatedQueue {
-    fn write(&mut self, to: &Memory, at: usize, from: Buffer<u8>, after: &[Event]) -> Result<Event> {
+impl QueuePart for SimulatedQueue {
+    fn write(&mut self, to: &Memory, at: usize, from: &Buffer<u8>, after: &[Event]) -> Result<Event> {
         let (waits, ready) = self.after(after)?;
         let seconds = from.len() as f64 / self.model.profile.bus_bandwidth;
-        let event = self.inner.write(self.memory(to)?, at, from, &waits)?;
+        let event = self.inner.write(self.memory(to)?, at, from.clone(), &waits)?;
         Ok(self.schedule(event, Engine::ToDevice, ready, seconds))
     }
 
-    fn read(&mut self, from: &Memory, at: usize, into: &mut [u8], after: &[Event]) -> Result<Event> {
+    fn read(&mut self, from: &Memory, at: usize, into: &Landing, after: &[Event]) -> Result<Event> {
         let (waits, ready) = self.after(after)?;
-        let seconds = into.len() as f64 / self.model.profile.bus_bandwidth;
-        let event = self.inner.read(self.memory(from)?, at, into, &waits)?;
-        let event = self.schedule(event, Engine::FromDevice, ready, seconds);
-        event.wait()?;
-        Ok(event)
+        let seconds = into.open().len() as f64 / self.model.profile.bus_bandwidth;
+        let event = self.inner.fetch(self.memory(from)?, at, into, &waits)?;
+        Ok(self.schedule(event, Engine::FromDevice, ready, seconds))
     }
 
     fn fill(&mut self, memory: &Memory, at: usize, bytes: usize, byte: u8, after: &[Event]) -> Result<Event> {
@@ -119,11 +129,5 @@ impl Queue for SimulatedQueue {
         }
         let event = self.inner.launch(kernel, &inner, shape, &waits)?;
         Ok(self.schedule(event, Engine::Compute, ready, seconds))
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        self.inner.finish()?;
-        self.model.engines.clock().wait_until(self.ready);
-        Ok(())
     }
 }

@@ -224,7 +224,7 @@ impl Run<'_> {
         };
         let (column, _) = self.job.payload_column(payload, parts, places, arranged)?;
         let column = Arc::new(column);
-        self.accelerator.columns.keep(&column, Held { values: out, validity: held, bytes: None });
+        self.accelerator.columns.keep(&column, Held { values: out, validity: held, bytes: None, ready: Vec::new() });
         build.payload.push(column);
         build.ranges.push(range.map(|range| (range.min, range.max)));
         Ok(())

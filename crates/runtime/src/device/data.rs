@@ -9,9 +9,9 @@ use std::{
 
 use parking_lot::Mutex;
 use tandem_column::{Buffer, Column, Data, Result};
-use tandem_device::{Device, Kind, Memory, Queue};
+use tandem_device::{Device, Event, Memory, Queue};
 
-use super::DeviceMetrics;
+use super::{DeviceMetrics, DeviceSettings};
 
 /// Columns that are on the device.
 #[derive(Debug, Default)]
@@ -32,26 +32,38 @@ pub(super) struct Held {
     pub(super) validity: Option<Memory>,
     /// The bytes of text.
     pub(super) bytes: Option<Memory>,
+    /// Copies that fill it, of any queue: a kernel that reads it waits for those that are not over.
+    pub(super) ready: Vec<Event>,
+}
+
+impl Known {
+    /// Forgets copies that are over; tells whether none has failed and the column lives.
+    fn is_good(&mut self) -> bool {
+        let mut good = self.column.strong_count() > 0;
+        self.held.ready.retain(|copy| match copy.poll() {
+            Ok(over) => !over,
+            Err(_) => {
+                good = false;
+                false
+            }
+        });
+        good
+    }
 }
 
 impl Resident {
     /// Returns the memory of a table's column, which is kept for as long as the column lives.
-    pub(super) fn hold(
-        &self,
-        column: &Arc<Column>,
-        passive: bool,
-        device: &dyn Device,
-        queue: &mut dyn Queue,
-        metrics: &mut DeviceMetrics,
-    ) -> Result<Held> {
+    pub(super) fn hold(&self, column: &Arc<Column>, passive: bool, mover: &mut Mover<'_>) -> Result<Held> {
         let address = Arc::as_ptr(column) as usize;
         let mut columns = self.columns.lock();
-        columns.retain(|_, known| known.column.strong_count() > 0);
-        if let Some(known) = columns.get(&address) {
-            metrics.bytes_shared += if known.held.values.is_shared() { column.byte_len() as u64 } else { 0 };
+        if let Some(known) = columns.get_mut(&address)
+            && known.is_good()
+        {
+            mover.metrics.bytes_shared += if known.held.values.is_shared() { column.byte_len() as u64 } else { 0 };
             return Ok(known.held.clone());
         }
-        let held = place(column, passive, device, queue, metrics)?;
+        columns.retain(|_, known| known.column.strong_count() > 0);
+        let held = mover.place(column, passive)?;
         columns.insert(address, Known { column: Arc::downgrade(column), held: held.clone() });
         Ok(held)
     }
@@ -63,52 +75,51 @@ impl Resident {
     }
 }
 
-/// Puts a column on the device.
-fn place(
-    column: &Column,
-    passive: bool,
-    device: &dyn Device,
-    queue: &mut dyn Queue,
-    metrics: &mut DeviceMetrics,
-) -> Result<Held> {
-    let mut put = |bytes: Buffer<u8>| place_bytes(bytes, passive, device, queue, metrics);
-    let values = match &column.data {
-        Data::Int { codes, .. } | Data::Dictionary { codes, .. } => put(codes.bytes())?,
-        Data::Float32(values) => put(values.bytes())?,
-        Data::Float64(values) => put(values.bytes())?,
-        Data::Wide(values) => put(values.bytes())?,
-        Data::Bytes { offsets, .. } => put(offsets.bytes())?,
-    };
-    let bytes = match &column.data {
-        Data::Bytes { bytes, .. } => Some(put(at_least_one(bytes.clone()))?),
-        _ => None,
-    };
-    let validity = column.validity.as_ref().map(|validity| put(validity.buffer().bytes())).transpose()?;
-    Ok(Held { values, validity, bytes })
+/// Moves bytes to a device, and counts them.
+pub(super) struct Mover<'r> {
+    pub(super) device: &'r dyn Device,
+    pub(super) settings: DeviceSettings,
+    pub(super) queue: &'r mut Queue,
+    pub(super) metrics: &'r mut DeviceMetrics,
+    /// All copies so far.
+    pub(super) copies: &'r mut Vec<Event>,
+}
+
+impl Mover<'_> {
+    /// Puts a column on the device.
+    fn place(&mut self, column: &Column, passive: bool) -> Result<Held> {
+        let first = self.copies.len();
+        let mut put = |bytes: Buffer<u8>| self.place_bytes(bytes, passive);
+        let values = match &column.data {
+            Data::Int { codes, .. } | Data::Dictionary { codes, .. } => put(codes.bytes())?,
+            Data::Float32(values) => put(values.bytes())?,
+            Data::Float64(values) => put(values.bytes())?,
+            Data::Wide(values) => put(values.bytes())?,
+            Data::Bytes { offsets, .. } => put(offsets.bytes())?,
+        };
+        let bytes = match &column.data {
+            Data::Bytes { bytes, .. } => Some(put(at_least_one(bytes.clone()))?),
+            _ => None,
+        };
+        let validity = column.validity.as_ref().map(|validity| put(validity.buffer().bytes())).transpose()?;
+        Ok(Held { values, validity, bytes, ready: self.copies[first..].to_vec() })
+    }
+
+    /// Puts bytes on the device, for commands of the mover's queue; others wait for the last copy.
+    pub(super) fn place_bytes(&mut self, bytes: Buffer<u8>, passive: bool) -> Result<Memory> {
+        let length = bytes.len();
+        if length > 0 && self.settings.in_place(self.device.info(), passive) {
+            self.metrics.bytes_shared += length as u64;
+            return self.device.share(&bytes);
+        }
+        let memory = self.device.allocate(length)?;
+        self.copies.push(self.queue.write(&memory, 0, bytes, &[])?);
+        self.metrics.bytes_to += length as u64;
+        Ok(memory)
+    }
 }
 
 /// Devices have no memory of no bytes.
 pub(super) fn at_least_one(bytes: Buffer<u8>) -> Buffer<u8> {
     if bytes.is_empty() { std::iter::once(0).collect() } else { bytes }
-}
-
-/// Puts bytes on the device.
-pub(super) fn place_bytes(
-    bytes: Buffer<u8>,
-    passive: bool,
-    device: &dyn Device,
-    queue: &mut dyn Queue,
-    metrics: &mut DeviceMetrics,
-) -> Result<Memory> {
-    let length = bytes.len();
-    let info = device.info();
-    // A processor's memory is the host's: nothing is won by a copy.
-    if info.shared_memory && length > 0 && (passive || info.kind == Kind::Cpu) {
-        metrics.bytes_shared += length as u64;
-        return device.share(&bytes);
-    }
-    let memory = device.allocate(length)?;
-    queue.write(&memory, 0, bytes, &[])?;
-    metrics.bytes_to += length as u64;
-    Ok(memory)
 }

@@ -1,8 +1,8 @@
 //! One job on one device: data in place, a launch for each part, what comes out read back.
 
 use std::collections::{HashMap, hash_map::Entry};
+use std::mem;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tandem_codegen::{Binding, Kernel, Layout, Output, SECTOR};
 use tandem_column::{Buffer, Column, Data, Error, Part, Result};
@@ -12,7 +12,9 @@ use tandem_pipeline::fused::{Fused, FusedSink, FusedStep, HashKey, Origin, Way};
 
 use super::{
     Accelerator, DeviceMetrics, Traffic,
-    data::{Held, at_least_one, place_bytes},
+    data::{Held, at_least_one},
+    streams::{self, excludes},
+    times,
 };
 use crate::Cancel;
 
@@ -72,17 +74,25 @@ pub(super) struct Run<'r> {
     pub(super) accelerator: &'r Accelerator,
     pub(super) job: &'r Job,
     pub(super) cancel: &'r Cancel,
-    fused: Fused,
+    pub(super) fused: Fused,
     pub(super) parts: Vec<usize>,
     /// These are all parts of the job: what is sorted or laid out here needs no merging.
     pub(super) whole: bool,
     /// The kernels of each layout that parts have, and which of them are a part's.
-    kernels: Vec<(Kernel, Vec<DeviceKernel>)>,
+    kernels: Vec<Arc<(Kernel, Vec<DeviceKernel>)>>,
     kernel_of: HashMap<usize, usize>,
     shared: Shared,
     pub(super) outputs: Outputs,
-    pub(super) queue: Box<dyn Queue>,
+    /// The queue of kernels, and of all that is in order with them.
+    pub(super) queue: Queue,
+    /// Queues that only copy.
+    pub(super) streams: Vec<Queue>,
+    /// Kernels.
     pub(super) events: Vec<Event>,
+    /// Copies, there and back.
+    pub(super) copies: Vec<Event>,
+    /// Copies of any queue that the next kernel waits for.
+    after: Vec<Event>,
     pub(super) metrics: DeviceMetrics,
     pub(super) operators: HashMap<&'static str, DeviceKernel>,
     /// Programs that were compiled now.
@@ -106,8 +116,11 @@ pub(super) fn run(
         kernel_of: HashMap::new(),
         shared: Shared::default(),
         outputs: Outputs::default(),
-        queue: accelerator.device.queue()?,
+        queue: streams::queue(accelerator, cancel)?,
+        streams: Vec::new(),
         events: Vec::new(),
+        copies: Vec::new(),
+        after: Vec::new(),
         metrics: DeviceMetrics { names: vec![accelerator.label()], ..DeviceMetrics::default() },
         operators: HashMap::new(),
         fresh: Vec::new(),
@@ -125,7 +138,10 @@ pub(super) fn run(
         }
         run.check_failed()?;
         run.matched()?;
-        run.metrics.kernels = kernel_time(&run.events);
+        let (kernels, copies) = (times::spans(&run.events), times::spans(&run.copies));
+        run.metrics.kernels = times::sum(&kernels);
+        run.metrics.copies = times::sum(&copies);
+        run.metrics.overlapped = times::overlap(&kernels, &copies);
         // Drivers finish compiling at the first launch: only now the binary is all there is to load.
         for (text, program) in &run.fresh {
             accelerator.cache.save(text, accelerator.device.as_ref(), program);
@@ -147,7 +163,7 @@ impl Run<'_> {
                     let kernel = self.accelerator.generate(self.job, &self.fused, &layout)?;
                     let program = self.program(&kernel.text)?;
                     let entries = kernel.names.iter().map(|name| program.kernel(name)).collect::<Result<Vec<_>>>()?;
-                    self.kernels.push((kernel, entries));
+                    self.kernels.push(Arc::new((kernel, entries)));
                     *entry.insert(self.kernels.len() - 1)
                 }
             };
@@ -166,7 +182,7 @@ impl Run<'_> {
     }
 
     /// Returns the kernels of a part.
-    pub(super) fn kernel(&self, part: usize) -> &(Kernel, Vec<DeviceKernel>) {
+    pub(super) fn kernel(&self, part: usize) -> &Arc<(Kernel, Vec<DeviceKernel>)> {
         &self.kernels[self.kernel_of[&part]]
     }
 
@@ -206,20 +222,24 @@ impl Run<'_> {
 
     /// Copies bytes back and waits for them.
     pub(super) fn read(&mut self, memory: &Memory, at: usize, bytes: &mut [u8]) -> Result<()> {
-        self.queue.read(memory, at, bytes, &[])?;
-        self.metrics.bytes_back += bytes.len() as u64;
+        bytes.copy_from_slice(&self.read_bytes(memory, at, bytes.len())?);
         Ok(())
     }
 
+    fn read_bytes(&mut self, memory: &Memory, at: usize, count: usize) -> Result<Vec<u8>> {
+        let (bytes, event) = self.queue.read_vec(memory, at, count, &[])?;
+        self.copies.push(event);
+        self.metrics.bytes_back += count as u64;
+        Ok(bytes)
+    }
+
     pub(super) fn read_numbers(&mut self, memory: &Memory, count: usize) -> Result<Vec<i64>> {
-        let mut bytes = vec![0; count * 8];
-        self.read(memory, 0, &mut bytes)?;
+        let bytes = self.read_bytes(memory, 0, count * 8)?;
         Ok(bytes.as_chunks::<8>().0.iter().map(|number| i64::from_le_bytes(*number)).collect())
     }
 
     pub(super) fn read_places(&mut self, memory: &Memory, count: usize) -> Result<Vec<u32>> {
-        let mut bytes = vec![0; count * 4];
-        self.read(memory, 0, &mut bytes)?;
+        let bytes = self.read_bytes(memory, 0, count * 4)?;
         Ok(bytes.as_chunks::<4>().0.iter().map(|number| u32::from_le_bytes(*number)).collect())
     }
 
@@ -235,7 +255,8 @@ impl Run<'_> {
     /// Notes the text of each kernel and how it is launched.
     pub(super) fn describe(&mut self, shape: Shape, what: &str) {
         let Shape { groups, items } = shape;
-        let texts = self.kernels.iter().map(|(kernel, _)| {
+        let texts = self.kernels.iter().map(|kernel| {
+            let kernel = &kernel.0;
             format!("// {groups} groups of {items} work-items for each part; {what}\n{}", &kernel.text[kernel.body..])
         });
         self.metrics.texts = texts.collect();
@@ -243,36 +264,31 @@ impl Run<'_> {
 
     /// Launches a kernel over one part, unless statistics show that it has no row to keep.
     pub(super) fn launch(&mut self, part: usize, which: usize, shape: Shape) -> Result<()> {
-        let (kernel, entries) = self.kernel(part).clone();
-        let job = self.job;
+        let kernel = self.kernel(part).clone();
+        let (kernel, entries) = &*kernel;
+        let (job, at) = (self.job, part);
         let parts = &job.table().parts;
         // Only kernels of smaller tables read it.
         self.outputs.first_row = parts[..part].iter().map(|part| part.rows).sum::<usize>() as u32;
         let part: &Part = &parts[part];
-        let mut held: HashMap<usize, Held> = HashMap::new();
+        if excludes(kernel, &self.fused, part) {
+            return Ok(());
+        }
+        let held = self.hold(at)?;
         for binding in &kernel.bindings {
-            match binding {
-                Binding::Column(column) => {
-                    let (device, queue) = (self.accelerator.device.as_ref(), self.queue.as_mut());
-                    let (column_of, passive) = (&part.columns[*column], !job.is_reference());
-                    let memory = self.accelerator.columns.hold(column_of, passive, device, queue, &mut self.metrics)?;
-                    held.insert(*column, memory);
-                }
-                Binding::Touched(column) => {
-                    let sectors = values_bytes(&part.columns[*column]).div_ceil(SECTOR).max(1);
-                    let flags = self.filled(sectors, 0)?;
-                    self.outputs.touched.insert(*column, flags);
-                }
-                _ => {}
+            if let Binding::Touched(column) = binding {
+                let sectors = values_bytes(&part.columns[*column]).div_ceil(SECTOR).max(1);
+                let flags = self.filled(sectors, 0)?;
+                self.outputs.touched.insert(*column, flags);
             }
         }
-        if let Some(arguments) = arguments(&kernel, &self.fused, part, &held, &self.shared, &self.outputs)? {
-            self.metrics.launches += 1;
-            self.events.push(self.queue.launch(&entries[which], &arguments, shape, &[])?);
-            self.trace(part, &held)?;
-        }
-        self.outputs.touched.clear();
-        Ok(())
+        let arguments = arguments(kernel, &self.fused, part, &held, &self.shared, &self.outputs)?;
+        self.metrics.launches += 1;
+        let mut after = mem::take(&mut self.after);
+        after.extend(held.values().flat_map(|held| &held.ready).cloned());
+        self.events.push(self.queue.launch(&entries[which], &arguments, shape, &after)?);
+        self.look_ahead(at)?;
+        self.trace(part, &held)
     }
 
     /// Counts what a launch touched of each column.
@@ -307,7 +323,7 @@ impl Run<'_> {
 
     /// Tells whether some part's kernel has an argument.
     fn uses(&self, binding: &Binding) -> bool {
-        self.kernels.iter().any(|(kernel, _)| kernel.bindings.contains(binding))
+        self.kernels.iter().any(|kernels| kernels.0.bindings.contains(binding))
     }
 
     /// Puts what all parts share on the device.
@@ -399,16 +415,18 @@ impl Run<'_> {
     }
 
     fn place(&mut self, column: &Arc<Column>) -> Result<Held> {
-        let (device, queue) = (self.accelerator.device.as_ref(), self.queue.as_mut());
-        self.accelerator.columns.hold(column, false, device, queue, &mut self.metrics)
+        let accelerator = self.accelerator;
+        let held = accelerator.columns.hold(column, false, &mut self.mover(0)?)?;
+        self.after.extend(held.ready.iter().cloned());
+        Ok(held)
     }
 
     pub(super) fn place_bytes(&mut self, bytes: Buffer<u8>) -> Result<Memory> {
-        place_bytes(bytes, false, self.accelerator.device.as_ref(), self.queue.as_mut(), &mut self.metrics)
+        self.mover(0)?.place_bytes(bytes, false)
     }
 }
 
-/// Binds a kernel's arguments for one part; `None` if no code of it can be within some range.
+/// Binds a kernel's arguments for one part that it does not exclude.
 fn arguments<'a>(
     kernel: &Kernel,
     fused: &Fused,
@@ -416,7 +434,7 @@ fn arguments<'a>(
     held: &'a HashMap<usize, Held>,
     shared: &'a Shared,
     outputs: &'a Outputs,
-) -> Result<Option<Vec<Argument<'a>>>> {
+) -> Result<Vec<Argument<'a>>> {
     let of = |column: usize| base(&part.columns[column]);
     let missing = || Error::internal("a kernel's argument has no value");
     // What a kernel of several does not write is not there yet.
@@ -436,7 +454,7 @@ fn arguments<'a>(
             Binding::Low(step) | Binding::Span(step) => {
                 let FusedStep::Between { column, low, high } = fused.steps[*step] else { return Err(missing()) };
                 let (base, codes) = part.columns[column].codes().ok_or_else(missing)?;
-                let Some((first, span)) = code_bounds(base, codes, low, high) else { return Ok(None) };
+                let (first, span) = code_bounds(base, codes, low, high).ok_or_else(missing)?;
                 let bound = if matches!(binding, Binding::Low(_)) { first } else { span };
                 match codes.width() {
                     1 => Argument::U8(bound as u8),
@@ -491,12 +509,7 @@ fn arguments<'a>(
             Binding::Failed => Argument::Memory(shared.failed.as_ref().ok_or_else(missing)?),
         });
     }
-    Ok(Some(arguments))
-}
-
-fn kernel_time(events: &[Event]) -> Duration {
-    let times = events.iter().filter_map(Event::times);
-    Duration::from_nanos(times.map(|times| times.ended.saturating_sub(times.started)).sum())
+    Ok(arguments)
 }
 
 /// Returns the bytes of a column's values.

@@ -2,7 +2,7 @@
 //!
 //! A device is one more worker of a [`Job`]: it computes whole parts and gives back groups or rows, which are merged like
 //! any worker's. Nothing leaves a job before it has ended, so whatever goes wrong on a device (a kernel that cannot be
-//! generated, memory that runs out, a lost device), the processor's workers compute the job instead.
+//! generated, memory that runs out, a device that is lost or hangs), the processor's workers compute the job instead.
 
 mod build;
 mod cache;
@@ -11,7 +11,10 @@ mod groups;
 mod launch;
 mod operators;
 mod rows;
+mod settings;
 mod share;
+mod streams;
+mod times;
 
 use std::{
     collections::HashMap,
@@ -32,6 +35,7 @@ use tandem_pipeline::fused::Fused;
 use crate::Cancel;
 use cache::Cache;
 use data::Resident;
+pub use settings::{DeviceSettings, Transfer};
 pub(crate) use share::share;
 
 /// Programs kept in memory; the next one drops them, and those still in use come back from disk.
@@ -41,6 +45,7 @@ const PROGRAMS: usize = 512;
 #[derive(Debug)]
 pub struct Accelerator {
     device: Arc<dyn Device>,
+    settings: DeviceSettings,
     traits: Traits,
     columns: Resident,
     programs: Mutex<HashMap<String, Program>>,
@@ -67,6 +72,10 @@ pub struct DeviceMetrics {
     pub compile: Duration,
     /// Time in kernels, by the device's clock.
     pub kernels: Duration,
+    /// Time in copies there and back, by the device's clock.
+    pub copies: Duration,
+    /// How long of it a kernel ran, too.
+    pub overlapped: Duration,
     /// What was read of each source column, where that is counted.
     pub traffic: Vec<Traffic>,
     /// The text of each kernel, without its prelude, and how it was launched.
@@ -99,9 +108,15 @@ pub struct Devices {
 pub fn devices() -> &'static Devices {
     static DEVICES: OnceLock<Devices> = OnceLock::new();
     DEVICES.get_or_init(|| {
+        let settings = match DeviceSettings::from_environment() {
+            Ok(settings) => settings,
+            Err(error) => {
+                return Devices { accelerators: Vec::new(), unusable: vec![("settings".to_owned(), error.message)] };
+            }
+        };
         let found = tandem_device::find();
-        let accelerators = found.devices.into_iter().map(|device| Arc::new(Accelerator::new(device)));
-        Devices { accelerators: accelerators.collect(), unusable: found.unusable }
+        let accelerator = |device| Arc::new(Accelerator::new(device).with_settings(settings));
+        Devices { accelerators: found.devices.into_iter().map(accelerator).collect(), unusable: found.unusable }
     })
 }
 
@@ -135,7 +150,14 @@ impl Accelerator {
             traced: info.simulated,
         };
         let (columns, programs, cache) = (Resident::default(), Mutex::default(), Cache::from_environment());
-        Accelerator { device, traits, columns, programs, cache, lost: AtomicBool::new(false), jobs: AtomicU64::new(0) }
+        let (settings, lost, jobs) = (DeviceSettings::default(), AtomicBool::new(false), AtomicU64::new(0));
+        Accelerator { device, settings, traits, columns, programs, cache, lost, jobs }
+    }
+
+    /// Uses the device as set.
+    pub fn with_settings(mut self, settings: DeviceSettings) -> Accelerator {
+        self.settings = settings;
+        self
     }
 
     /// Has work-items take rows in turn, as on GPUs, whatever the device is: a test of those kernels.
@@ -204,7 +226,7 @@ impl Accelerator {
     ///
     /// # Errors
     /// Unsupported for what no kernel computes, and for jobs in which a row has no value; Exhausted if cancelled or out of
-    /// memory; Device if it failed, after which it gets no more work. The processor can compute the job in every case.
+    /// memory; Device if it failed or did not answer in time, after which it gets no more work. The processor can compute the job in every case.
     pub fn run(&self, job: &Job, parts: Vec<usize>, cancel: &Cancel) -> Result<(Worker, DeviceMetrics)> {
         if self.is_lost() {
             return Err(Error::unsupported(format!("the device failed before and gets no more work: {}", self.name())));

@@ -67,6 +67,8 @@ impl DeviceMetrics {
         self.bytes_back += other.bytes_back;
         self.compile += other.compile;
         self.kernels += other.kernels;
+        self.copies += other.copies;
+        self.overlapped += other.overlapped;
         self.traffic.extend(other.traffic);
         for text in other.texts {
             if !self.texts.contains(&text) {

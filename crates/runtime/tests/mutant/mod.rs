@@ -61,7 +61,7 @@ impl Device for Mutant {
         self.inner.load(binary, options)
     }
 
-    fn queue(&self) -> Result<Box<dyn Queue>> {
+    fn queue(&self) -> Result<Queue> {
         self.inner.queue()
     }
 

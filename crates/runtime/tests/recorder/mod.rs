@@ -86,7 +86,7 @@ impl Device for Recorder {
         refuse()
     }
 
-    fn queue(&self) -> Result<Box<dyn Queue>> {
+    fn queue(&self) -> Result<Queue> {
         self.shim.queue()
     }
 
