@@ -349,7 +349,10 @@ impl Generator<'_> {
                 KeyOf::Row => {
                     let remark = "rows of earlier parts";
                     let first = self.text.argument(Binding::FirstRow, "const u32", "first", remark);
-                    format!("((u64){first} + row)")
+                    match self.leftovers {
+                        Some(_) => format!("(u64){first}"),
+                        None => format!("((u64){first} + row)"),
+                    }
                 }
                 KeyOf::Entry(lookup) => {
                     let entry = self.entry(*lookup)?;

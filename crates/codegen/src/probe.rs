@@ -113,7 +113,7 @@ impl<'f> Generator<'f> {
         Ok(Run { start, end })
     }
 
-    fn lookup_argument(&mut self, binding: Binding, kind: &str, name: &str, lookup: usize) -> String {
+    pub(crate) fn lookup_argument(&mut self, binding: Binding, kind: &str, name: &str, lookup: usize) -> String {
         self.text.argument(binding, &format!("GLOBAL const {kind} *"), &format!("{name}{lookup}"), "")
     }
 
@@ -198,11 +198,15 @@ impl<'f> Generator<'f> {
     /// Notes that an entry has a row, where build rows come out, too.
     fn mark(&mut self, probe: &FusedProbe) {
         if let (true, Some(entry)) = (probe.kind.emits_build_rows(), self.entries[probe.lookup].clone()) {
-            let remark = "set where an entry has a row";
-            let name = format!("matched{}", probe.lookup);
-            let matched = self.text.argument(Binding::Matched(probe.lookup), "GLOBAL u8 *", &name, remark);
+            let matched = self.matched(probe);
             self.text.line(format!("{matched}[{entry}] = 1;"));
         }
+    }
+
+    /// Returns the flags that entries have a row.
+    pub(crate) fn matched(&mut self, probe: &FusedProbe) -> String {
+        let name = format!("matched{}", probe.lookup);
+        self.text.argument(Binding::Matched(probe.lookup), "GLOBAL u8 *", &name, "set where an entry has a row")
     }
 
     /// Writes a probe that only asks whether a match exists.

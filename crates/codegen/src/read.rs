@@ -74,6 +74,9 @@ impl Generator<'_> {
         {
             return self.payload(lookup, slot - first, kind, range, "");
         }
+        if let Some(nothing) = self.nothing(slot)? {
+            return Ok(nothing);
+        }
         let fused = self.input.fused;
         match fused.origins[slot] {
             Origin::Computed => Err(Error::internal("a slot is read before its step")),

@@ -28,7 +28,7 @@ pub enum RowColumn {
         /// Null flags come with them.
         nullable: bool,
     },
-    /// Numbers of source rows within their part, 32 bits.
+    /// Numbers of source rows within their part, 32 bits; `u32::MAX` for none.
     Row,
     /// Entries of a lookup, 32 bits; `u32::MAX` for none.
     Entry(usize),
@@ -110,7 +110,10 @@ impl<'f> Generator<'f> {
     fn late(&mut self, value: &Expr) -> Option<(RowColumn, String)> {
         let Expr::Slot(slot) = value else { return None };
         match self.input.fused.origins[*slot] {
-            Origin::Column(column) if is_late(&self.input.columns[column]) => Some((RowColumn::Row, "row".into())),
+            Origin::Column(column) if is_late(&self.input.columns[column]) => {
+                let row = if self.leftovers.is_some() { "0xffffffffu" } else { "row" };
+                Some((RowColumn::Row, row.into()))
+            }
             Origin::Payload { lookup, payload } if is_late(&self.input.payloads[lookup][payload]) => {
                 let entry = self.entry(lookup).ok()?;
                 let number = match &self.absent[lookup] {

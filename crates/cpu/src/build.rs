@@ -113,8 +113,7 @@ impl Build {
                     None => (Lookup::Unique(set), if payload.is_empty() { 0 } else { domain }, true),
                 }
             }
-            LaidOutWay::Hash { packing, keys, starts } => {
-                let entries = keys.len();
+            LaidOutWay::Hash { packing, keys, starts, entries } => {
                 let directory = Directory::laid_out(packing, keys, starts);
                 let unique = directory.is_unique();
                 (Lookup::Hash(directory), entries, unique)

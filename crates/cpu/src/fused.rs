@@ -90,7 +90,11 @@ impl Job {
         });
         let sink = match &self.sink {
             SinkPlan::Aggregate(plan) => plan.fused(&|slot| match &self.layout.origins[slot] {
-                Origin::Source(_) => Some((KeyOf::Row, self.table.rows() as u64)).filter(|(_, rows)| *rows < 1 << 31),
+                Origin::Source(_) => {
+                    // One more number is for build rows, which have no source row.
+                    let numbers = self.table.rows() as u64 + u64::from(self.has_leftovers());
+                    Some((KeyOf::Row, numbers)).filter(|(_, numbers)| *numbers < 1 << 31)
+                }
                 Origin::Payload { step, .. } => {
                     let lookup = steps_of.iter().position(|known| known == step)?;
                     Some((KeyOf::Entry(lookup), self.build_of(lookup)?.entries() as u64 + 1))
@@ -101,8 +105,12 @@ impl Job {
             _ => FusedSink::Rows { values: self.collected(), order: Vec::new() },
         };
         let ranges = self.domains.iter().map(|domain| domain.range.filter(|_| domain.dictionary.is_none()));
-        let (slots, ranges) = (self.layout.slots.clone(), ranges.collect());
-        Ok(Fused { slots, ranges, origins: origins.collect(), lookups, steps, sink })
+        let mut slots = self.layout.slots.clone();
+        // In build rows without a source row, all slots before their join are null.
+        for (slot, domain) in slots.iter_mut().zip(&self.domains).filter(|_| self.has_leftovers()) {
+            slot.nullable |= domain.nullable;
+        }
+        Ok(Fused { slots, ranges: ranges.collect(), origins: origins.collect(), lookups, steps, sink })
     }
 
     /// Guesses which share of rows a filter keeps, as if values were spread evenly.
@@ -165,13 +173,15 @@ impl Job {
             SinkPlan::Sort { .. } if rows && !workers.iter().all(|worker| worker.sorted) => {
                 Some("the rows of several devices are sorted by the processor")
             }
-            _ if self.has_leftovers() => Some("build rows of an outer join are added by the processor"),
+            _ if self.has_leftovers() && !workers.iter().any(|worker| worker.leftovers) => {
+                Some("build rows of an outer join are added by the processor")
+            }
             _ => None,
         }
     }
 
     /// Tells whether build rows come out at the end.
-    pub(crate) fn has_leftovers(&self) -> bool {
+    pub fn has_leftovers(&self) -> bool {
         let leftovers = |operation: &Operation| matches!(operation, Operation::Probe(probe) if probe.matched.is_some());
         self.operations.iter().any(leftovers)
     }
@@ -186,7 +196,7 @@ impl Job {
         self.emitted.store(0, Ordering::Relaxed);
     }
 
-    fn column(&self, slot: usize) -> Result<usize> {
+    pub(crate) fn column(&self, slot: usize) -> Result<usize> {
         match self.layout.origins[slot] {
             Origin::Source(column) => Ok(column),
             _ => Err(Error::internal("encoded filters read source columns")),

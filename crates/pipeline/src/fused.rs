@@ -219,7 +219,7 @@ pub enum KeyOf {
     /// The entry of a lookup, plus 1; 0 for none. It stands for all keys that are payload of it: groups may then be finer than
     /// asked for, until their keys' values are known.
     Entry(usize),
-    /// The number of the source row among all of the table, in the same way.
+    /// The number of the source row among all of the table; how many there are, for none.
     Row,
 }
 

@@ -37,7 +37,8 @@ impl Run<'_> {
             return self.rows(worker);
         }
         self.describe(self.shape(), "rows counted, places summed up, rows written; then laid out by key");
-        let rows = self.compute(&parts)?;
+        let rows = self.compute(&self.pieces())?;
+        let parts = self.homes();
         let columns: Option<Vec<Numbers>> = (0..keys).map(|key| self.numbers(&rows, key)).collect();
         let Some(columns) = columns.filter(|_| rows.count > 0) else {
             return self.bring(worker, &parts, rows, false);
@@ -51,10 +52,10 @@ impl Run<'_> {
             None => {
                 let bounds = |range: &Range| if range.present > 0 { (range.min, range.max) } else { (0, 0) };
                 let bounds: Vec<(i64, i64)> = ranges.iter().map(bounds).collect();
-                let Some((packing, nulls_match)) = self.job.packing(&bounds, null_key) else {
+                let Some((packing, nulls_match, kept)) = self.job.packing(&bounds) else {
                     return self.bring(worker, &parts, rows, false);
                 };
-                self.by_hash(&columns, packing, nulls_match, rows.count)?
+                self.by_hash(&columns, packing, (nulls_match, kept), rows.count)?
             }
         };
         let mut build = LaidOut { rows: rows.count, null_key, way, payload: Vec::new(), ranges: Vec::new() };
@@ -105,12 +106,13 @@ impl Run<'_> {
         Ok((LaidOutWay::Places { min: range.min, domain, bits: set, starts }, found))
     }
 
-    /// Lays rows out by hash of their packed keys; returns the entry of each row, and how many entries there are.
+    /// Lays rows out by hash of their packed keys, those with null keys, which may match or be kept, behind all; returns the
+    /// entry of each row, and how many entries there are.
     fn by_hash(
         &mut self,
         keys: &[Numbers],
         packing: Vec<Packed>,
-        nulls_match: bool,
+        (nulls_match, kept): (bool, bool),
         rows: usize,
     ) -> Result<(LaidOutWay, Option<(Memory, usize)>)> {
         let shape = self.shape();
@@ -140,15 +142,16 @@ impl Run<'_> {
             Argument::Memory(&starts),
         ];
         self.operate("find_buckets", &arguments, shape)?;
-        let entries = self.scan(&starts, (1 << bits) + 1)?;
+        let keyed = self.scan(&starts, (1 << bits) + 1)?;
+        let entries = if kept { rows } else { keyed };
         let starts = self.read_places(&starts, (1 << bits) + 1)?;
         let order = self.sort(&[buckets, packed.clone()], rows)?;
-        let sorted = self.gather(&packed, &order, entries, 8)?;
-        let keys = self.read_numbers(&sorted, entries)?.iter().map(|key| *key as u64).collect();
+        let sorted = self.gather(&packed, &order, keyed, 8)?;
+        let keys = self.read_numbers(&sorted, keyed)?.iter().map(|key| *key as u64).collect();
         let places = self.filled(rows * 4, 0xff)?;
         let arguments = [Argument::Memory(&order), Argument::U32(small(entries)?), Argument::Memory(&places)];
         self.operate("invert", &arguments, shape)?;
-        Ok((LaidOutWay::Hash { packing, keys, starts }, Some((places, entries))))
+        Ok((LaidOutWay::Hash { packing, keys, starts, entries }, Some((places, entries))))
     }
 
     /// Returns the numbers of a column, if it has some.

@@ -31,13 +31,18 @@ pub(crate) fn share(
     let mut shares: Vec<(&Accelerator, Vec<usize>)> = shares.filter(|(_, parts)| !parts.is_empty()).collect();
     // A job without parts is one of a device that has nothing to do.
     let (here, parts) = shares.pop().unwrap_or((working[0], Vec::new()));
-    let ran = thread::scope(|scope| {
+    let shared = !shares.is_empty();
+    let mut ran = thread::scope(|scope| {
         let threads: Vec<_> =
             shares.into_iter().map(|(device, parts)| scope.spawn(move || device.run(job, parts, cancel))).collect();
         let last = here.run(job, parts, cancel);
         let others = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
         others.chain([last]).collect::<Result<Vec<_>>>()
     })?;
+    // Which build rows have met no row is known only now.
+    if shared && job.has_leftovers() {
+        ran.push(here.run(job, Vec::new(), cancel)?);
+    }
     let mut metrics = DeviceMetrics::default();
     let workers = ran.into_iter().map(|(worker, more)| {
         metrics.add(more);
@@ -60,7 +65,9 @@ fn divide(parts: &[usize], count: usize, devices: usize, turn: usize) -> Vec<Vec
 impl DeviceMetrics {
     /// Adds what another device did.
     fn add(&mut self, other: DeviceMetrics) {
-        self.names.extend(other.names);
+        let new = |name: &String| !self.names.contains(name);
+        let names: Vec<String> = other.names.into_iter().filter(new).collect();
+        self.names.extend(names);
         self.launches += other.launches;
         self.bytes_to += other.bytes_to;
         self.bytes_shared += other.bytes_shared;
