@@ -347,8 +347,7 @@ impl Generator<'_> {
             let part = match of {
                 KeyOf::Place(key) => self.key_place(key, "u64")?,
                 KeyOf::Row => {
-                    let remark = "rows of earlier parts";
-                    let first = self.text.argument(Binding::FirstRow, "const u32", "first", remark);
+                    let first = self.first_row();
                     match self.leftovers {
                         Some(_) => format!("(u64){first}"),
                         None => format!("((u64){first} + row)"),

@@ -109,6 +109,15 @@ impl<'f> Generator<'f> {
                 let find = format!("{start} = find_hashed({starts}, {hashed}, (u32){bits}, {packed}, &{end});");
                 self.text.line(format!("if ({found}) {find}"));
             }
+            Way::Sorted { packing, keyed } => {
+                let (packed, found) = self.pack(packing, keys, probe.null_equals_null)?;
+                let keyed = self.constant(*keyed as i64);
+                let sorted = self.lookup_argument(Binding::PackedKeys(at), "u64", "keys", at);
+                self.text.declare_first(&format!("u32 cursor{at} = 0;"));
+                self.text.line(format!("u32 {start} = 0, {end} = 0;"));
+                let find = format!("{start} = find_sorted({sorted}, (u32){keyed}, {packed}, &cursor{at}, &{end});");
+                self.text.line(format!("if ({found}) {find}"));
+            }
         }
         Ok(Run { start, end })
     }

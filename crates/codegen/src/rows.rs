@@ -28,7 +28,7 @@ pub enum RowColumn {
         /// Null flags come with them.
         nullable: bool,
     },
-    /// Numbers of source rows within their part, 32 bits; `u32::MAX` for none.
+    /// Numbers of source rows among all of the table, 32 bits; `u32::MAX` for none.
     Row,
     /// Entries of a lookup, 32 bits; `u32::MAX` for none.
     Entry(usize),
@@ -111,8 +111,11 @@ impl<'f> Generator<'f> {
         let Expr::Slot(slot) = value else { return None };
         match self.input.fused.origins[*slot] {
             Origin::Column(column) if is_late(&self.input.columns[column]) => {
-                let row = if self.leftovers.is_some() { "0xffffffffu" } else { "row" };
-                Some((RowColumn::Row, row.into()))
+                let row = match self.leftovers {
+                    Some(_) => "0xffffffffu".into(),
+                    None => format!("{} + row", self.first_row()),
+                };
+                Some((RowColumn::Row, row))
             }
             Origin::Payload { lookup, payload } if is_late(&self.input.payloads[lookup][payload]) => {
                 let entry = self.entry(lookup).ok()?;

@@ -20,7 +20,7 @@ use crate::{
     build::{Build, Order, arrange, dense_domain},
     directory::packing,
     evaluate::Slots,
-    frame::{Frame, Origin, fetch_matches},
+    frame::{Frame, NO_MATCH, Origin, fetch_matches},
     job::{Operation, SinkPlan, SinkState, Worker},
 };
 
@@ -31,7 +31,7 @@ pub enum Collected {
     Numbers(Vec<i64>, Option<Vec<u8>>),
     /// 128-bit integers, and bytes that are 1 where a value is null.
     Wide(Vec<i128>, Option<Vec<u8>>),
-    /// The rows of the part whose values they are; `u32::MAX` for none.
+    /// The rows whose values they are, counted through all parts; `u32::MAX` for none.
     Rows(Vec<u32>),
     /// The entries of a build whose payload they are; `u32::MAX` for none.
     Entries(Vec<u32>),
@@ -68,7 +68,7 @@ pub enum LaidOutWay {
         /// Where the entries of each begin, if keys repeat.
         starts: Option<Vec<u32>>,
     },
-    /// By hash of the packed keys.
+    /// By hash of the packed keys; in their order, if there is one bucket.
     Hash {
         /// How they are packed.
         packing: Vec<Packed>,
@@ -142,13 +142,18 @@ impl Job {
             (Collected::Wide(values, nulls), _) => {
                 Ok(Rc::new(Vector { values: Values::Wide(values), valid: valid(nulls) }))
             }
-            (Collected::Rows(list), [part]) => {
+            (Collected::Rows(mut list), parts) => {
                 let Expr::Slot(slot) = expr else { return Err(Error::internal("rows of a computed value")) };
+                if self.table.rows() >= NO_MATCH as usize {
+                    return Err(Error::unsupported("so many rows are put together by the processor"));
+                }
+                let [part] = parts else {
+                    let rows: Vec<u64> = list.iter().map(|row| (*row).into()).collect();
+                    return Ok(Rc::new(self.source_values(*slot, &rows)?));
+                };
+                let first: usize = self.table.parts[..*part].iter().map(|part| part.rows).sum();
+                list.iter_mut().filter(|row| **row != NO_MATCH).for_each(|row| *row = row.wrapping_sub(first as u32));
                 Ok(Rc::new(fetch_matches(&self.table.parts[*part].columns[self.column(*slot)?], &list)))
-            }
-            (Collected::Rows(list), []) => Ok(Rc::new(Vector::nulls(&expr.kind(&self.layout.slots), list.len()))),
-            (Collected::Rows(_), _) => {
-                Err(Error::unsupported("rows of several parts are put together by the processor"))
             }
             (Collected::Entries(list), _) => {
                 let payload = self.payload_of(expr).ok_or_else(|| Error::internal("entries without payload"))?;
@@ -320,6 +325,18 @@ impl Job {
         let integers = kinds[..keys.len()].iter().all(|kind| matches!(kind.repr(), Repr::Int | Repr::Boolean));
         let layout = (keys.len(), payload.is_empty() && used.existence);
         (integers && !keys.is_empty() && !used.collide).then_some(layout)
+    }
+
+    /// Notes that rows come in the order of the build's only key, and so do all rows that look it up: a device need not hash.
+    pub fn merge(&mut self) {
+        if let SinkPlan::Build { used, .. } = &mut self.sink {
+            used.merge = true;
+        }
+    }
+
+    /// Tells whether a device lays the build out in the order of its only key.
+    pub fn merges(&self) -> bool {
+        matches!(&self.sink, SinkPlan::Build { used, .. } if used.merge)
     }
 
     /// Packs keys of such ranges into 64 bits, if they fit; tells whether null keys match, and whether rows with null keys

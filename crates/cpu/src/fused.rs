@@ -248,7 +248,11 @@ impl Build {
             (None, BuildLookup::Unique(set)) => Way::Unique { min: set.min, domain: set.domain },
             (None, BuildLookup::Dense { set, .. }) => Way::Dense { min: set.min, domain: set.domain },
             (None, BuildLookup::Hash(directory)) => match &directory.keys {
-                Keys::Packed { packing, .. } => Way::Hash { packing: packing.clone(), bits: directory.bits() },
+                Keys::Packed { packing, .. } => match (packing.clone(), directory.bits()) {
+                    // One bucket is all entries in the order of their keys.
+                    (packing, 0) => Way::Sorted { packing, keyed: directory.starts[1] as usize },
+                    (packing, bits) => Way::Hash { packing, bits },
+                },
                 Keys::Bytes(_) => {
                     return Err(Error::unsupported("joins by keys that do not fit 64 bits are not on the device yet"));
                 }

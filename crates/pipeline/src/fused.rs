@@ -86,6 +86,13 @@ pub enum Way {
         /// How many bits of the hash choose the bucket.
         bits: u32,
     },
+    /// Entries of equal packed key, neighbours among all in the order of their keys: rows in that order merge with them.
+    Sorted {
+        /// How keys are packed into 64 bits.
+        packing: Vec<Packed>,
+        /// How many entries have a key: the first of them.
+        keyed: usize,
+    },
 }
 
 /// Where one key lies in a packed one: 0 is null, other values count from 1.

@@ -58,14 +58,6 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Tells whether some part's kernel writes numbers of rows in place of values.
-    pub(super) fn writes_rows(&self) -> bool {
-        self.pieces().into_iter().any(|piece| match &self.kernel(piece).0.output {
-            Output::Rows { columns, .. } => columns.contains(&RowColumn::Row),
-            Output::Groups { .. } => false,
-        })
-    }
-
     /// Computes some rows.
     pub(super) fn compute(&mut self, pieces: &[Piece]) -> Result<Rows> {
         let shape = self.shape();
