@@ -67,7 +67,8 @@ fn accelerators() -> Vec<(&'static str, Arc<Accelerator>)> {
     vec![("in runs", Arc::new(Accelerator::new(device))), ("in turn", Arc::new(in_turn))]
 }
 
-/// Runs a query on devices alone and compares its rows with the interpreter's; returns what planners noted.
+/// Runs a query on devices alone and compares its rows with the interpreter's; returns what planners noted. What several
+/// devices have computed of a build is laid out by the processor.
 fn check(name: &str, devices: &[Arc<Accelerator>], tables: &[random::NamedTable], text: &str) -> Vec<String> {
     let query = parse(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     verify(&query).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -75,7 +76,8 @@ fn check(name: &str, devices: &[Arc<Accelerator>], tables: &[random::NamedTable]
     let inputs = Inputs { tables: tables.iter().cloned().collect(), ..Inputs::default() };
     let options = Options { devices: devices.to_vec(), ..Options::default() };
     let execution = Runtime::new(1).execute(&query, &inputs, &options).expect("it runs");
-    for pipeline in &execution.metrics.pipelines {
+    let count = execution.metrics.pipelines.len();
+    for pipeline in &execution.metrics.pipelines[if devices.len() > 1 { count - 1 } else { 0 }..] {
         assert!(pipeline.device.is_some() && pipeline.reason.is_none(), "{name}: {:?}\n{text}", pipeline.reason);
     }
     let found = rows(&execution.table);
@@ -160,6 +162,31 @@ fn sorted_tables_merge() {
                 let notes = check(name, &devices, tables, &text);
                 assert!(notes.iter().any(|note| note.contains(way)), "{name}: {way}: {notes:?}");
             }
+        }
+    }
+}
+
+/// Where devices share the parts, one of them adds the build rows that have met no row of any.
+#[test]
+fn build_rows_of_shared_parts_come_out_once() {
+    let found = tandem_device::find();
+    if testing::has(&found, Backend::OpenCl) && testing::is_pocl(&found) {
+        print!("{}", testing::child("child_joins_on_two_devices", &[testing::TWO_DEVICES]));
+    }
+}
+
+#[test]
+#[ignore = "a child of build_rows_of_shared_parts_come_out_once: needs two OpenCL devices"]
+fn child_joins_on_two_devices() {
+    let devices = tandem_device::find().devices;
+    assert_eq!(devices.len(), 2, "{devices:?}");
+    let devices: Vec<Arc<Accelerator>> = devices.into_iter().map(|device| Arc::new(Accelerator::new(device))).collect();
+    let tables = named(table(Rows::Sorted, 3, 1, 20), table(Rows::Reversed, -30, 2, 15));
+    for kind in JoinKind::all().filter(|kind| kind.emits_build_rows()) {
+        for sink in ["materialize output ($1, $2, $3, $5)", "aggregate by ($4, $1) (count($0): int64, min($3): int64)"]
+        {
+            let text = format!("{BUILD} pipeline 1 {SCAN_LEFT} probe {} 0 on ($0) {ADDS} {sink}", kind.name());
+            check("two devices", &devices, &tables, &text);
         }
     }
 }

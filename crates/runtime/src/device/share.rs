@@ -41,7 +41,10 @@ pub(crate) fn share(
     })?;
     // Which build rows have met no row is known only now.
     if shared && job.has_leftovers() {
-        ran.push(here.run(job, Vec::new(), cancel)?);
+        let (worker, mut more) = here.run(job, Vec::new(), cancel)?;
+        // It is named already.
+        more.names.clear();
+        ran.push((worker, more));
     }
     let mut metrics = DeviceMetrics::default();
     let workers = ran.into_iter().map(|(worker, more)| {
@@ -65,9 +68,7 @@ fn divide(parts: &[usize], count: usize, devices: usize, turn: usize) -> Vec<Vec
 impl DeviceMetrics {
     /// Adds what another device did.
     fn add(&mut self, other: DeviceMetrics) {
-        let new = |name: &String| !self.names.contains(name);
-        let names: Vec<String> = other.names.into_iter().filter(new).collect();
-        self.names.extend(names);
+        self.names.extend(other.names);
         self.launches += other.launches;
         self.bytes_to += other.bytes_to;
         self.bytes_shared += other.bytes_shared;
