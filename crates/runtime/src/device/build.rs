@@ -278,7 +278,7 @@ impl Run<'_> {
         let mut words = self.read_numbers(&bits, words)?;
         words.truncate(places.div_ceil(64));
         if let (Some(last), true) = (words.last_mut(), !places.is_multiple_of(64)) {
-            *last &= (1 << (places % 64)) - 1;
+            *last &= ((1u64 << (places % 64)) - 1) as i64;
         }
         let words: AlignedVec<u64> = words.iter().map(|word| *word as u64).collect();
         Ok((bits, Bitmap::new(words, places)))
