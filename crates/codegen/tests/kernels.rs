@@ -229,7 +229,7 @@ fn kernels_read_as_the_plan() {
     golden("few-groups", &kernel(&few, &wide(), &payloads(), GPU, Target::OpenCl));
     let mut rows = groups();
     let values = vec![Expr::Slot(3), Expr::Slot(2), product(2, 2, Overflow::Null), Expr::Slot(2)];
-    let order = vec![OrderKey { value: 3, descending: true, nulls_first: false }];
+    let order = vec![OrderKey { value: 3, descending: true, nulls_first: false, longest: None }];
     rows.sink = FusedSink::Rows { values, order };
     golden("rows", &kernel(&rows, &wide(), &payloads(), PROCESSOR, Target::OpenCl));
     let nullable = |width| Ok(Layout { form: Form::Code(width), nullable: true });

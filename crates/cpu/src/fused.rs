@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use tandem_column::{Column, Repr, Result, Table};
+use tandem_column::{Column, Data, Repr, Result, Table};
 use tandem_pipeline::{
     Expr, Slot, SlotId, SortKey,
     fused::{Fused, FusedProbe, FusedSink, FusedStep, KeyOf, Lookup, OrderKey, Origin as FusedOrigin, Way},
@@ -17,6 +17,10 @@ use crate::{
     job::{Operation, SinkPlan, Worker},
     set::Set,
 };
+
+/// The most bytes of text that rows are sorted by on a device, eight for each 64-bit ordinal of a row: beyond, ordinals take
+/// more memory than rows.
+const MOST_ORDERED: usize = 64;
 
 impl Job {
     /// Describes the job for a kernel.
@@ -134,12 +138,34 @@ impl Job {
     fn order(&self, keys: &[SortKey]) -> Result<Vec<OrderKey>> {
         let key = |(value, key): (usize, &SortKey)| {
             let text = self.layout.slots[key.slot].kind.repr() == Repr::Bytes;
-            if text && self.domains[key.slot].dictionary.is_none() {
-                return Err(Error::unsupported("an order by text without one dictionary is not on the device yet"));
-            }
-            Ok(OrderKey { value, descending: key.descending, nulls_first: key.nulls_first })
+            let plain = text && self.domains[key.slot].dictionary.is_none();
+            let longest = if plain { Some(self.longest_text(key.slot)?) } else { None };
+            Ok(OrderKey { value, descending: key.descending, nulls_first: key.nulls_first, longest })
         };
         keys.iter().enumerate().map(key).collect()
+    }
+
+    /// Returns the bytes of a slot's longest text, if a device sorts by texts of so many.
+    fn longest_text(&self, slot: SlotId) -> Result<usize> {
+        let payload = match &self.layout.origins[slot] {
+            Origin::Payload { step, payload } => {
+                self.layout.builds[*step].as_ref().map(|build| &build.payload[*payload])
+            }
+            _ => None,
+        };
+        let columns: Vec<&Arc<Column>> = match &self.layout.origins[slot] {
+            Origin::Source(column) => self.table.parts.iter().map(|part| &part.columns[*column]).collect(),
+            Origin::Payload { .. } => payload.into_iter().collect(),
+            Origin::Computed => return Err(Error::unsupported("an order by computed text is not on the device yet")),
+        };
+        let longest = columns.iter().map(|column| match &column.data {
+            Data::Bytes { offsets, .. } => offsets.windows(2).map(|ends| ends[1] - ends[0]).max(),
+            _ => None,
+        });
+        match longest.flatten().max().unwrap_or(0) as usize {
+            longest if longest <= MOST_ORDERED => Ok(longest),
+            longest => Err(Error::unsupported(format!("an order by text of {longest} bytes is not on the device yet"))),
+        }
     }
 
     /// Returns how many of the rows in order are wanted; `None` for rows in any order.

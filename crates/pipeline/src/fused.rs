@@ -194,6 +194,8 @@ pub struct OrderKey {
     pub descending: bool,
     /// Nulls before all values.
     pub nulls_first: bool,
+    /// Of text without a dictionary: the bytes of the longest one.
+    pub longest: Option<usize>,
 }
 
 /// One key of an array of groups: its place is value − `min`, the last place is null where `nullable`.

@@ -215,6 +215,12 @@ FUNCTION int text_order(text a, text b) {
         if (a.bytes[i] != b.bytes[i]) return a.bytes[i] < b.bytes[i] ? -1 : 1;
     return (a.length > b.length) - (a.length < b.length);
 }
+// Eight bytes of a text, the first the most significant, zeros behind its end: words, then lengths, compare as texts do.
+FUNCTION u64 text_word(text a, u64 from) {
+    u64 word = 0;
+    for (u64 i = from; i < from + 8; i++) word = word << 8 | (u64)(i < a.length ? a.bytes[i] : 0);
+    return word;
+}
 FUNCTION int text_equal(text a, text b) { return a.length == b.length && text_order(a, b) == 0; }
 // Bytes that continue a character of UTF-8 are 10xxxxxx.
 FUNCTION u64 text_characters(text a) {
