@@ -347,9 +347,11 @@ impl Generator<'_> {
             let part = match of {
                 KeyOf::Place(key) => self.key_place(key, "u64")?,
                 KeyOf::Row => {
-                    let remark = "rows of earlier parts";
-                    let first = self.text.argument(Binding::FirstRow, "const u32", "first", remark);
-                    format!("((u64){first} + row)")
+                    let first = self.first_row();
+                    match self.leftovers {
+                        Some(_) => format!("(u64){first}"),
+                        None => format!("((u64){first} + row)"),
+                    }
                 }
                 KeyOf::Entry(lookup) => {
                     let entry = self.entry(*lookup)?;

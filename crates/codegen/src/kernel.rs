@@ -110,6 +110,8 @@ pub(crate) struct Generator<'f> {
     pub(crate) loops: usize,
     /// Where a row's group is while rows are added.
     pub(crate) held: Held,
+    /// The step whose build rows the kernel is of, in place of the source's.
+    pub(crate) leftovers: Option<usize>,
     pub(crate) needs_fp64: bool,
     /// Rows are listed a strip at a time.
     lists: bool,
@@ -128,6 +130,11 @@ enum Encoded {
 /// # Errors
 /// Unsupported, with the reason, for what kernels or the device cannot do.
 pub fn generate(input: Input<'_>) -> Result<Kernel> {
+    generate_from(input, None)
+}
+
+/// Generates the kernel of a pipeline's rows, or of the build rows that come out of one of its steps.
+pub(crate) fn generate_from(input: Input<'_>, leftovers: Option<usize>) -> Result<Kernel> {
     let Input { fused, traits, target, .. } = input;
     let mut generator = Generator {
         input,
@@ -138,6 +145,7 @@ pub fn generate(input: Input<'_>) -> Result<Kernel> {
         pair: None,
         loops: 0,
         held: Held::Table,
+        leftovers,
         needs_fp64: false,
         lists: false,
     };
@@ -210,6 +218,10 @@ impl<'f> Generator<'f> {
     /// Opens the loop over rows and writes what drops rows and defines slots; [`Generator::close_row`] closes it.
     pub(crate) fn open_row(&mut self, rows: &str) -> Result<()> {
         let Input { fused, traits, .. } = self.input;
+        if let Some(step) = self.leftovers {
+            self.open_entry(rows, step)?;
+            return self.steps(&fused.steps[step + 1..]);
+        }
         let mut encoded = Vec::new();
         for (index, step) in fused.steps.iter().enumerate() {
             match step {
@@ -224,7 +236,7 @@ impl<'f> Generator<'f> {
         } else {
             self.list_rows(rows, encoded)?;
         }
-        self.steps()
+        self.steps(&fused.steps)
     }
 
     /// Drops rows one by one: a GPU reads a later column only for the rows that are left.
@@ -306,9 +318,8 @@ impl<'f> Generator<'f> {
     }
 
     /// Writes the steps that are not about one source column's codes.
-    fn steps(&mut self) -> Result<()> {
-        let fused = self.input.fused;
-        for step in &fused.steps {
+    fn steps(&mut self, steps: &'f [FusedStep]) -> Result<()> {
+        for step in steps {
             match step {
                 FusedStep::Between { .. } | FusedStep::Member { .. } => {}
                 FusedStep::Filter(expr) => {

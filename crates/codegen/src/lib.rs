@@ -11,6 +11,7 @@
 mod expression;
 mod groups;
 mod kernel;
+mod leftovers;
 mod mapping;
 mod operators;
 mod probe;
@@ -22,6 +23,7 @@ use tandem_column::{Column, Data, Result};
 use tandem_pipeline::fused::Origin;
 
 pub use kernel::{Input, Kernel, Output, generate};
+pub use leftovers::generate_leftovers;
 pub use mapping::Mapping;
 pub use operators::operators;
 pub use rows::RowColumn;
@@ -96,9 +98,9 @@ pub enum Target {
 /// What an argument of the kernel is bound to at launch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Binding {
-    /// The number of rows of the part, 32 bits.
+    /// The number of rows of the part, or of entries of a build, 32 bits.
     Rows,
-    /// How many rows earlier parts of the table have, 32 bits.
+    /// How many rows earlier parts of the table have, 32 bits; for build rows, how many it has.
     FirstRow,
     /// The values of a source column.
     Column(usize),

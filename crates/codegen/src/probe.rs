@@ -109,11 +109,20 @@ impl<'f> Generator<'f> {
                 let find = format!("{start} = find_hashed({starts}, {hashed}, (u32){bits}, {packed}, &{end});");
                 self.text.line(format!("if ({found}) {find}"));
             }
+            Way::Sorted { packing, keyed } => {
+                let (packed, found) = self.pack(packing, keys, probe.null_equals_null)?;
+                let keyed = self.constant(*keyed as i64);
+                let sorted = self.lookup_argument(Binding::PackedKeys(at), "u64", "keys", at);
+                self.text.declare_first(&format!("u32 cursor{at} = 0;"));
+                self.text.line(format!("u32 {start} = 0, {end} = 0;"));
+                let find = format!("{start} = find_sorted({sorted}, (u32){keyed}, {packed}, &cursor{at}, &{end});");
+                self.text.line(format!("if ({found}) {find}"));
+            }
         }
         Ok(Run { start, end })
     }
 
-    fn lookup_argument(&mut self, binding: Binding, kind: &str, name: &str, lookup: usize) -> String {
+    pub(crate) fn lookup_argument(&mut self, binding: Binding, kind: &str, name: &str, lookup: usize) -> String {
         self.text.argument(binding, &format!("GLOBAL const {kind} *"), &format!("{name}{lookup}"), "")
     }
 
@@ -198,11 +207,15 @@ impl<'f> Generator<'f> {
     /// Notes that an entry has a row, where build rows come out, too.
     fn mark(&mut self, probe: &FusedProbe) {
         if let (true, Some(entry)) = (probe.kind.emits_build_rows(), self.entries[probe.lookup].clone()) {
-            let remark = "set where an entry has a row";
-            let name = format!("matched{}", probe.lookup);
-            let matched = self.text.argument(Binding::Matched(probe.lookup), "GLOBAL u8 *", &name, remark);
+            let matched = self.matched(probe);
             self.text.line(format!("{matched}[{entry}] = 1;"));
         }
+    }
+
+    /// Returns the flags that entries have a row.
+    pub(crate) fn matched(&mut self, probe: &FusedProbe) -> String {
+        let name = format!("matched{}", probe.lookup);
+        self.text.argument(Binding::Matched(probe.lookup), "GLOBAL u8 *", &name, "set where an entry has a row")
     }
 
     /// Writes a probe that only asks whether a match exists.

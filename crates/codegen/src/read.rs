@@ -66,6 +66,11 @@ impl Generator<'_> {
         Some(known.map_or(all, |(low, high)| Range::new(low.into(), high.into()).clamp(all)))
     }
 
+    /// Returns how many rows are before the part's.
+    pub(crate) fn first_row(&mut self) -> String {
+        self.text.argument(Binding::FirstRow, "const u32", "first", "rows of earlier parts")
+    }
+
     /// Reads a slot: a code, for slots with a dictionary.
     pub(crate) fn read(&mut self, slot: SlotId) -> Result<Term> {
         let (kind, range) = (self.kind_of(slot), self.range_of(slot));
@@ -73,6 +78,9 @@ impl Generator<'_> {
             && slot >= first
         {
             return self.payload(lookup, slot - first, kind, range, "");
+        }
+        if let Some(nothing) = self.nothing(slot)? {
+            return Ok(nothing);
         }
         let fused = self.input.fused;
         match fused.origins[slot] {

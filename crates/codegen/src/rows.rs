@@ -28,7 +28,7 @@ pub enum RowColumn {
         /// Null flags come with them.
         nullable: bool,
     },
-    /// Numbers of source rows within their part, 32 bits.
+    /// Numbers of source rows among all of the table, 32 bits; `u32::MAX` for none.
     Row,
     /// Entries of a lookup, 32 bits; `u32::MAX` for none.
     Entry(usize),
@@ -78,9 +78,10 @@ impl<'f> Generator<'f> {
                 RowColumn::Same(same) => same,
                 _ => key.value,
             };
-            let Some(term) = terms[same].clone() else {
-                let kind = values[key.value].kind(&self.input.fused.slots);
-                return Err(tandem_column::Error::unsupported(format!("an order by {kind} is not on the device yet")));
+            let term = match terms[same].clone() {
+                Some(term) => term,
+                // Text is fetched later, but read for its order.
+                None => self.expression(&values[key.value])?,
             };
             let nullable = values[key.value].nullable(&self.input.fused.slots);
             self.ordinals(key, &term, nullable, &mut ordinals)?;
@@ -110,7 +111,13 @@ impl<'f> Generator<'f> {
     fn late(&mut self, value: &Expr) -> Option<(RowColumn, String)> {
         let Expr::Slot(slot) = value else { return None };
         match self.input.fused.origins[*slot] {
-            Origin::Column(column) if is_late(&self.input.columns[column]) => Some((RowColumn::Row, "row".into())),
+            Origin::Column(column) if is_late(&self.input.columns[column]) => {
+                let row = match self.leftovers {
+                    Some(_) => "0xffffffffu".into(),
+                    None => format!("{} + row", self.first_row()),
+                };
+                Some((RowColumn::Row, row))
+            }
             Origin::Payload { lookup, payload } if is_late(&self.input.payloads[lookup][payload]) => {
                 let entry = self.entry(lookup).ok()?;
                 let number = match &self.absent[lookup] {
@@ -132,6 +139,14 @@ impl<'f> Generator<'f> {
             Repr::Wide => {
                 let wide = self.text.define("wide", &term.integer()?.wide());
                 vec![signed(format!("{wide}.high")), format!("{wide}.low")]
+            }
+            Repr::Bytes if key.longest.is_some() == term.words.is_some() => {
+                return unsupported("an order by text that has a dictionary in some parts only");
+            }
+            Repr::Bytes if term.words.is_none() => {
+                let text = self.text.define("text", &term.value);
+                let words = (0..key.longest.unwrap_or(0)).step_by(8).map(|from| format!("text_word({text}, {from})"));
+                words.chain([format!("{text}.length")]).collect()
             }
             _ => vec![signed(format!("(i64){}", term.value))],
         };

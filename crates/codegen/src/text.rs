@@ -9,6 +9,8 @@ use crate::Binding;
 pub(crate) struct Text {
     /// Arguments in order: what each is bound to, its C type, its name and a remark.
     arguments: Vec<(Binding, String, String, String)>,
+    /// Declarations before all statements.
+    head: String,
     body: String,
     depth: usize,
     temporaries: usize,
@@ -72,10 +74,15 @@ impl Text {
         name
     }
 
+    /// Declares a variable before all statements: it keeps its value from row to row.
+    pub(crate) fn declare_first(&mut self, line: &str) {
+        self.head.push_str(&format!("    {line}\n"));
+    }
+
     /// Takes the statements so far: the body of one kernel. What follows is that of another with the same arguments.
     pub(crate) fn take_body(&mut self) -> String {
         (self.temporaries, self.constants) = (0, 0);
-        std::mem::take(&mut self.body)
+        std::mem::take(&mut self.head) + &std::mem::take(&mut self.body)
     }
 
     /// Writes a kernel with all arguments known by now.

@@ -2,11 +2,11 @@
 
 use std::{fs, path::Path};
 
-use tandem_codegen::{Form, Input, Layout, Target, Traits, generate};
+use tandem_codegen::{Form, Input, Layout, Target, Traits, generate, generate_leftovers};
 use tandem_pipeline::{
-    Aggregate, AggregateFunction, Arithmetic, ArithmeticOperator, Comparison, Expr, Failure, Overflow, Slot, Type,
-    Value,
-    fused::{Fused, FusedAggregate, FusedSink, FusedStep, GroupKey, Lookup, OrderKey, Origin, Way},
+    Aggregate, AggregateFunction, Arithmetic, ArithmeticOperator, Comparison, Expr, Failure, JoinKind, Overflow, Slot,
+    Type, Value,
+    fused::{Fused, FusedAggregate, FusedProbe, FusedSink, FusedStep, GroupKey, Lookup, OrderKey, Origin, Packed, Way},
 };
 
 const PROCESSOR: Traits = Traits { chunked: true, fp64: true, int64_atomics: true, traced: false };
@@ -162,6 +162,50 @@ fn groups() -> Fused {
     }
 }
 
+/// A full join by keys in order, a computed value and groups by the build's text.
+fn joined() -> Fused {
+    let packing = vec![Packed { min: 1, span: 6_000_000, shift: 0 }];
+    let way = Way::Sorted { packing, keyed: 1_500_000 };
+    let payload = vec![slot("o_orderpriority", Type::String, false), slot("o_shippriority", Type::Int64, false)];
+    let probe = FusedProbe {
+        lookup: 0,
+        kind: JoinKind::Full,
+        keys: vec![Expr::Slot(0)],
+        residual: None,
+        first: 2,
+        null_equals_null: false,
+        null_aware: false,
+    };
+    Fused {
+        slots: vec![
+            slot("l_orderkey", Type::Int64, true),
+            slot("l_quantity", Type::Int64, true),
+            slot("o_orderpriority", Type::String, true),
+            slot("o_shippriority", Type::Int64, true),
+            slot("product", Type::Int64, true),
+        ],
+        ranges: Vec::new(),
+        origins: vec![
+            Origin::Column(0),
+            Origin::Column(1),
+            Origin::Payload { lookup: 0, payload: 0 },
+            Origin::Payload { lookup: 0, payload: 1 },
+            Origin::Computed,
+        ],
+        lookups: vec![Lookup { way, payload, unique: true, empty: false, null_key: false }],
+        steps: vec![
+            FusedStep::Between { column: 1, low: 1, high: 24 },
+            FusedStep::Probe(probe),
+            FusedStep::Let { first: 4, exprs: vec![product(1, 3, Overflow::Wrap)] },
+        ],
+        sink: FusedSink::Groups {
+            keys: vec![GroupKey { slot: 2, min: 0, size: 6, nullable: true }],
+            groups: 6,
+            aggregates: vec![sum(4, false)],
+        },
+    }
+}
+
 #[test]
 fn kernels_read_as_the_plan() {
     let wide = || vec![code(2), code(4), Ok(Layout { form: Form::Code(4), nullable: true })];
@@ -185,7 +229,7 @@ fn kernels_read_as_the_plan() {
     golden("few-groups", &kernel(&few, &wide(), &payloads(), GPU, Target::OpenCl));
     let mut rows = groups();
     let values = vec![Expr::Slot(3), Expr::Slot(2), product(2, 2, Overflow::Null), Expr::Slot(2)];
-    let order = vec![OrderKey { value: 3, descending: true, nulls_first: false }];
+    let order = vec![OrderKey { value: 3, descending: true, nulls_first: false, longest: None }];
     rows.sink = FusedSink::Rows { values, order };
     golden("rows", &kernel(&rows, &wide(), &payloads(), PROCESSOR, Target::OpenCl));
     let nullable = |width| Ok(Layout { form: Form::Code(width), nullable: true });
@@ -193,6 +237,12 @@ fn kernels_read_as_the_plan() {
     golden("decimals", &kernel(&decimals(true), &columns, &[], PROCESSOR, Target::OpenCl));
     golden("decimals-wide", &kernel(&decimals(false), &columns, &[], PROCESSOR, Target::OpenCl));
     golden("words", &kernel(&words(), &[nullable(2)], &[], PROCESSOR, Target::OpenCl));
+    let (columns, payloads_of) = ([code(4), code(1)], [vec![code(1), code(1)]]);
+    golden("merge", &kernel(&joined(), &columns, &payloads_of, PROCESSOR, Target::OpenCl));
+    let fused = &joined();
+    let input = Input { fused, columns: &columns, payloads: &payloads_of, traits: PROCESSOR, target: Target::OpenCl };
+    let leftovers = generate_leftovers(input, 1).expect("a kernel can be generated");
+    golden("leftovers", &leftovers.text[leftovers.body..]);
     // One body for all targets.
     let cuda = kernel(&groups(), &wide(), &payloads(), GPU, Target::Cuda);
     assert_eq!(cuda, kernel(&groups(), &wide(), &payloads(), GPU, Target::OpenCl));

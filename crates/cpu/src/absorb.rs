@@ -2,7 +2,10 @@
 
 use std::{
     rc::Rc,
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
 };
 
 use tandem_column::{AlignedVec, Bitmap, Codes, Column, Data, Dictionary, Repr, Result};
@@ -17,7 +20,7 @@ use crate::{
     build::{Build, Order, arrange, dense_domain},
     directory::packing,
     evaluate::Slots,
-    frame::{Frame, Origin, fetch_matches},
+    frame::{Frame, NO_MATCH, Origin, fetch_matches},
     job::{Operation, SinkPlan, SinkState, Worker},
 };
 
@@ -28,7 +31,7 @@ pub enum Collected {
     Numbers(Vec<i64>, Option<Vec<u8>>),
     /// 128-bit integers, and bytes that are 1 where a value is null.
     Wide(Vec<i128>, Option<Vec<u8>>),
-    /// The rows of the part whose values they are.
+    /// The rows whose values they are, counted through all parts; `u32::MAX` for none.
     Rows(Vec<u32>),
     /// The entries of a build whose payload they are; `u32::MAX` for none.
     Entries(Vec<u32>),
@@ -65,12 +68,14 @@ pub enum LaidOutWay {
         /// Where the entries of each begin, if keys repeat.
         starts: Option<Vec<u32>>,
     },
-    /// By hash of the packed keys.
+    /// By hash of the packed keys; in their order, if there is one bucket.
     Hash {
         /// How they are packed.
         packing: Vec<Packed>,
-        /// The packed key of each entry.
+        /// The packed key of each entry that has one: the first of them.
         keys: Vec<u64>,
+        /// How many entries there are.
+        entries: usize,
         /// Where the entries of each bucket begin.
         starts: Vec<u32>,
     },
@@ -96,7 +101,8 @@ pub enum Arranged {
 
 impl Job {
     /// Adds rows that a kernel computed to a worker's; `sorted` tells that they are all there are, in the sink's order.
-    /// Several parts may have rows at once if codes of text mean the same in all of them.
+    /// Several parts may have rows at once if codes of text mean the same in all of them; rows that are of none have
+    /// nulls in its place.
     ///
     /// # Errors
     /// Unsupported if they do not; an exhausted memory budget.
@@ -112,7 +118,6 @@ impl Job {
         let (SinkState::Collect(collector), true) = (&mut worker.sink, exprs.len() == columns.len()) else {
             return Err(Error::internal("an aggregation takes no rows"));
         };
-        let [part, ..] = parts else { return Err(Error::internal("rows belong to a part")) };
         let mut vectors: Vec<Rc<Vector>> = Vec::with_capacity(columns.len());
         for (expr, column) in exprs.iter().zip(columns) {
             let vector = match column {
@@ -121,7 +126,7 @@ impl Job {
             };
             vectors.push(vector);
         }
-        collector.push(*part, rows, &vectors)?;
+        collector.push(parts.first().copied().unwrap_or(0), rows, &vectors)?;
         self.emitted.fetch_add(rows, Ordering::Relaxed);
         worker.sorted = sorted;
         worker.rows_out += rows as u64;
@@ -137,12 +142,18 @@ impl Job {
             (Collected::Wide(values, nulls), _) => {
                 Ok(Rc::new(Vector { values: Values::Wide(values), valid: valid(nulls) }))
             }
-            (Collected::Rows(list), [part]) => {
+            (Collected::Rows(mut list), parts) => {
                 let Expr::Slot(slot) = expr else { return Err(Error::internal("rows of a computed value")) };
-                Frame::list(&self.layout, &self.table.parts[*part], list).vector(*slot)
-            }
-            (Collected::Rows(_), _) => {
-                Err(Error::unsupported("rows of several parts are put together by the processor"))
+                if self.table.rows() >= NO_MATCH as usize {
+                    return Err(Error::unsupported("so many rows are put together by the processor"));
+                }
+                let [part] = parts else {
+                    let rows: Vec<u64> = list.iter().map(|row| (*row).into()).collect();
+                    return Ok(Rc::new(self.source_values(*slot, &rows)?));
+                };
+                let first: usize = self.table.parts[..*part].iter().map(|part| part.rows).sum();
+                list.iter_mut().filter(|row| **row != NO_MATCH).for_each(|row| *row = row.wrapping_sub(first as u32));
+                Ok(Rc::new(fetch_matches(&self.table.parts[*part].columns[self.column(*slot)?], &list)))
             }
             (Collected::Entries(list), _) => {
                 let payload = self.payload_of(expr).ok_or_else(|| Error::internal("entries without payload"))?;
@@ -158,6 +169,8 @@ impl Job {
             Repr::Int => Values::Int(numbers),
             Repr::Float => Values::Float(numbers.iter().map(|number| f64::from_bits(*number as u64)).collect()),
             _ => {
+                // Payload has its dictionary whatever part rows are of.
+                let parts = if parts.is_empty() { &[0] } else { parts };
                 let mut all = parts.iter().map(|part| self.dictionary(expr, *part));
                 let dictionary = all.next().flatten().ok_or_else(|| Error::internal("codes without words"))?;
                 if all.any(|other| !other.is_some_and(|other| Arc::ptr_eq(&other, &dictionary))) {
@@ -186,7 +199,7 @@ impl Job {
     fn dictionary(&self, expr: &Expr, part: usize) -> Option<Arc<Dictionary>> {
         let Expr::Slot(slot) = expr else { return None };
         let column = match &self.layout.origins[*slot] {
-            Origin::Source(column) => &*self.table.parts[part].columns[*column],
+            Origin::Source(column) => &*self.table.parts.get(part)?.columns[*column],
             _ => self.payload_of(expr)?,
         };
         match &column.data {
@@ -218,16 +231,30 @@ impl Job {
         }
     }
 
-    /// Notes which entries of a lookup's build met a row of a device: those with a flag that is not 0.
-    pub fn mark(&self, lookup: usize, flags: &[u8]) {
+    fn matched(&self, lookup: usize) -> &[AtomicU8] {
         let step = self.lookup_steps().get(lookup).copied();
         let matched = self.operations.iter().find_map(|operation| match operation {
-            Operation::Probe(probe) if Some(probe.step) == step => probe.matched.as_ref(),
+            Operation::Probe(probe) if Some(probe.step) == step => probe.matched.as_deref(),
             _ => None,
         });
-        for (matched, _) in matched.into_iter().flatten().zip(flags).filter(|(_, flag)| **flag != 0) {
+        matched.unwrap_or_default()
+    }
+
+    /// Notes which entries of a lookup's build met a row of a device: those with a flag that is not 0.
+    pub fn mark(&self, lookup: usize, flags: &[u8]) {
+        for (matched, _) in self.matched(lookup).iter().zip(flags).filter(|(_, flag)| **flag != 0) {
             matched.store(1, Ordering::Relaxed);
         }
+    }
+
+    /// Returns a flag for each entry of a lookup's build: 1 if it met a row so far.
+    pub fn marked(&self, lookup: usize) -> Vec<u8> {
+        self.matched(lookup).iter().map(|matched| matched.load(Ordering::Relaxed)).collect()
+    }
+
+    /// Notes that a worker's rows have the build rows that come out of joins at the end among them.
+    pub fn left_over(&self, worker: &mut Worker) {
+        worker.leftovers = true;
     }
 
     /// Adds a hash table of groups that a kernel counted to a worker's.
@@ -250,7 +277,7 @@ impl Job {
         Ok(())
     }
 
-    /// Fetches the values of a source column at rows that are counted through all parts.
+    /// Fetches the values of a source column at rows that are counted through all parts, null behind the last.
     fn source_values(&self, slot: SlotId, rows: &[u64]) -> Result<Vector> {
         let mut order: Vec<u32> = (0..rows.len() as u32).collect();
         order.sort_unstable_by_key(|at| rows[*at as usize]);
@@ -265,6 +292,9 @@ impl Job {
                 values.append(&*Frame::list(&self.layout, part, list).vector(slot)?);
             }
             (rest, first) = (later, end);
+        }
+        if !rest.is_empty() {
+            values.append(&Vector::nulls(&self.layout.slots[slot].kind, rest.len()));
         }
         let mut place = vec![0; rows.len()];
         order.iter().zip(0u32..).for_each(|(at, sorted)| place[*at as usize] = sorted);
@@ -294,15 +324,26 @@ impl Job {
         let SinkPlan::Build { keys, payload, kinds, used } = &self.sink else { return None };
         let integers = kinds[..keys.len()].iter().all(|kind| matches!(kind.repr(), Repr::Int | Repr::Boolean));
         let layout = (keys.len(), payload.is_empty() && used.existence);
-        (integers && !keys.is_empty() && !used.collide && !self.has_leftovers()).then_some(layout)
+        (integers && !keys.is_empty() && !used.collide).then_some(layout)
     }
 
-    /// Packs keys of such ranges into 64 bits, if they fit, and tells whether null keys match; `None`, too, if rows with
-    /// null keys must be kept that do not.
-    pub fn packing(&self, ranges: &[(i64, i64)], null_key: bool) -> Option<(Vec<Packed>, bool)> {
+    /// Notes that rows come in the order of the build's only key, and so do all rows that look it up: a device need not hash.
+    pub fn merge(&mut self) {
+        if let SinkPlan::Build { used, .. } = &mut self.sink {
+            used.merge = true;
+        }
+    }
+
+    /// Tells whether a device lays the build out in the order of its only key.
+    pub fn merges(&self) -> bool {
+        matches!(&self.sink, SinkPlan::Build { used, .. } if used.merge)
+    }
+
+    /// Packs keys of such ranges into 64 bits, if they fit; tells whether null keys match, and whether rows with null keys
+    /// that do not are kept, behind all others.
+    pub fn packing(&self, ranges: &[(i64, i64)]) -> Option<(Vec<Packed>, bool, bool)> {
         let SinkPlan::Build { used, .. } = &self.sink else { return None };
-        let kept = null_key && used.outer && !used.null_equals_null;
-        packing(ranges).filter(|_| !kept).map(|packing| (packing, used.null_equals_null))
+        packing(ranges).map(|packing| (packing, used.null_equals_null, used.outer))
     }
 
     /// Returns how many values from `min` on get a place; `None` if they are too far apart, or nulls must be kept.
@@ -351,7 +392,7 @@ impl Job {
             Arranged::Floats(values, validity) => (Column::from_f64(values, validity), None),
             Arranged::Codes { codes, base, validity } if kind.repr() == Repr::Bytes => {
                 let missing = || Error::internal("codes without words");
-                let dictionary = self.dictionary(expr, *parts.first().ok_or_else(missing)?).ok_or_else(missing)?;
+                let dictionary = self.dictionary(expr, parts.first().copied().unwrap_or(0)).ok_or_else(missing)?;
                 debug_assert_eq!(base, 0, "codes of text are as they are");
                 (Column::from_codes(kind.clone(), codes, dictionary, validity), None)
             }

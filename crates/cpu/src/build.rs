@@ -31,6 +31,8 @@ pub(crate) struct Use {
     pub(crate) existence: bool,
     /// All keys get the same hash, to test collisions.
     pub(crate) collide: bool,
+    /// Rows come in the order of the only key, and so do all rows that look it up.
+    pub(crate) merge: bool,
 }
 
 /// Rows of a build side, laid out for lookup.
@@ -113,8 +115,7 @@ impl Build {
                     None => (Lookup::Unique(set), if payload.is_empty() { 0 } else { domain }, true),
                 }
             }
-            LaidOutWay::Hash { packing, keys, starts } => {
-                let entries = keys.len();
+            LaidOutWay::Hash { packing, keys, starts, entries } => {
                 let directory = Directory::laid_out(packing, keys, starts);
                 let unique = directory.is_unique();
                 (Lookup::Hash(directory), entries, unique)
@@ -179,6 +180,9 @@ impl Build {
             Lookup::Unique(set) => format!("{} keys as an array over {} values", set.len(), set.domain),
             Lookup::Dense { set, .. } => {
                 format!("{} rows by an array over {} values, keys repeat", self.rows, set.domain)
+            }
+            Lookup::Hash(directory) if directory.starts.len() == 2 && self.rows > 1 => {
+                format!("{} rows in the order of their key", self.rows)
             }
             Lookup::Hash(directory) => format!(
                 "{} rows hashed by {}",

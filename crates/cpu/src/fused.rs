@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use tandem_column::{Column, Repr, Result, Table};
+use tandem_column::{Column, Data, Repr, Result, Table};
 use tandem_pipeline::{
     Expr, Slot, SlotId, SortKey,
     fused::{Fused, FusedProbe, FusedSink, FusedStep, KeyOf, Lookup, OrderKey, Origin as FusedOrigin, Way},
@@ -17,6 +17,10 @@ use crate::{
     job::{Operation, SinkPlan, Worker},
     set::Set,
 };
+
+/// The most bytes of text that rows are sorted by on a device, eight for each 64-bit ordinal of a row: beyond, ordinals take
+/// more memory than rows.
+const MOST_ORDERED: usize = 64;
 
 impl Job {
     /// Describes the job for a kernel.
@@ -90,7 +94,11 @@ impl Job {
         });
         let sink = match &self.sink {
             SinkPlan::Aggregate(plan) => plan.fused(&|slot| match &self.layout.origins[slot] {
-                Origin::Source(_) => Some((KeyOf::Row, self.table.rows() as u64)).filter(|(_, rows)| *rows < 1 << 31),
+                Origin::Source(_) => {
+                    // One more number is for build rows, which have no source row.
+                    let numbers = self.table.rows() as u64 + u64::from(self.has_leftovers());
+                    Some((KeyOf::Row, numbers)).filter(|(_, numbers)| *numbers < 1 << 31)
+                }
                 Origin::Payload { step, .. } => {
                     let lookup = steps_of.iter().position(|known| known == step)?;
                     Some((KeyOf::Entry(lookup), self.build_of(lookup)?.entries() as u64 + 1))
@@ -101,8 +109,12 @@ impl Job {
             _ => FusedSink::Rows { values: self.collected(), order: Vec::new() },
         };
         let ranges = self.domains.iter().map(|domain| domain.range.filter(|_| domain.dictionary.is_none()));
-        let (slots, ranges) = (self.layout.slots.clone(), ranges.collect());
-        Ok(Fused { slots, ranges, origins: origins.collect(), lookups, steps, sink })
+        let mut slots = self.layout.slots.clone();
+        // In build rows without a source row, all slots before their join are null.
+        for (slot, domain) in slots.iter_mut().zip(&self.domains).filter(|_| self.has_leftovers()) {
+            slot.nullable |= domain.nullable;
+        }
+        Ok(Fused { slots, ranges: ranges.collect(), origins: origins.collect(), lookups, steps, sink })
     }
 
     /// Guesses which share of rows a filter keeps, as if values were spread evenly.
@@ -126,12 +138,34 @@ impl Job {
     fn order(&self, keys: &[SortKey]) -> Result<Vec<OrderKey>> {
         let key = |(value, key): (usize, &SortKey)| {
             let text = self.layout.slots[key.slot].kind.repr() == Repr::Bytes;
-            if text && self.domains[key.slot].dictionary.is_none() {
-                return Err(Error::unsupported("an order by text without one dictionary is not on the device yet"));
-            }
-            Ok(OrderKey { value, descending: key.descending, nulls_first: key.nulls_first })
+            let plain = text && self.domains[key.slot].dictionary.is_none();
+            let longest = if plain { Some(self.longest_text(key.slot)?) } else { None };
+            Ok(OrderKey { value, descending: key.descending, nulls_first: key.nulls_first, longest })
         };
         keys.iter().enumerate().map(key).collect()
+    }
+
+    /// Returns the bytes of a slot's longest text, if a device sorts by texts of so many.
+    fn longest_text(&self, slot: SlotId) -> Result<usize> {
+        let payload = match &self.layout.origins[slot] {
+            Origin::Payload { step, payload } => {
+                self.layout.builds[*step].as_ref().map(|build| &build.payload[*payload])
+            }
+            _ => None,
+        };
+        let columns: Vec<&Arc<Column>> = match &self.layout.origins[slot] {
+            Origin::Source(column) => self.table.parts.iter().map(|part| &part.columns[*column]).collect(),
+            Origin::Payload { .. } => payload.into_iter().collect(),
+            Origin::Computed => return Err(Error::unsupported("an order by computed text is not on the device yet")),
+        };
+        let longest = columns.iter().map(|column| match &column.data {
+            Data::Bytes { offsets, .. } => offsets.windows(2).map(|ends| ends[1] - ends[0]).max(),
+            _ => None,
+        });
+        match longest.flatten().max().unwrap_or(0) as usize {
+            longest if longest <= MOST_ORDERED => Ok(longest),
+            longest => Err(Error::unsupported(format!("an order by text of {longest} bytes is not on the device yet"))),
+        }
     }
 
     /// Returns how many of the rows in order are wanted; `None` for rows in any order.
@@ -165,13 +199,15 @@ impl Job {
             SinkPlan::Sort { .. } if rows && !workers.iter().all(|worker| worker.sorted) => {
                 Some("the rows of several devices are sorted by the processor")
             }
-            _ if self.has_leftovers() => Some("build rows of an outer join are added by the processor"),
+            _ if self.has_leftovers() && !workers.iter().any(|worker| worker.leftovers) => {
+                Some("build rows of an outer join are added by the processor")
+            }
             _ => None,
         }
     }
 
     /// Tells whether build rows come out at the end.
-    pub(crate) fn has_leftovers(&self) -> bool {
+    pub fn has_leftovers(&self) -> bool {
         let leftovers = |operation: &Operation| matches!(operation, Operation::Probe(probe) if probe.matched.is_some());
         self.operations.iter().any(leftovers)
     }
@@ -186,7 +222,7 @@ impl Job {
         self.emitted.store(0, Ordering::Relaxed);
     }
 
-    fn column(&self, slot: usize) -> Result<usize> {
+    pub(crate) fn column(&self, slot: usize) -> Result<usize> {
         match self.layout.origins[slot] {
             Origin::Source(column) => Ok(column),
             _ => Err(Error::internal("encoded filters read source columns")),
@@ -238,7 +274,11 @@ impl Build {
             (None, BuildLookup::Unique(set)) => Way::Unique { min: set.min, domain: set.domain },
             (None, BuildLookup::Dense { set, .. }) => Way::Dense { min: set.min, domain: set.domain },
             (None, BuildLookup::Hash(directory)) => match &directory.keys {
-                Keys::Packed { packing, .. } => Way::Hash { packing: packing.clone(), bits: directory.bits() },
+                Keys::Packed { packing, .. } => match (packing.clone(), directory.bits()) {
+                    // One bucket is all entries in the order of their keys.
+                    (packing, 0) => Way::Sorted { packing, keyed: directory.starts[1] as usize },
+                    (packing, bits) => Way::Hash { packing, bits },
+                },
                 Keys::Bytes(_) => {
                     return Err(Error::unsupported("joins by keys that do not fit 64 bits are not on the device yet"));
                 }

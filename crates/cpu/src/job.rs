@@ -154,6 +154,8 @@ pub struct Worker {
     pub(crate) sorted: bool,
     /// The build, if it is laid out already.
     pub(crate) built: Option<Build>,
+    /// The build rows that come out of joins at the end are among its rows already.
+    pub(crate) leftovers: bool,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -223,7 +225,15 @@ impl Job {
             SinkPlan::Materialize { kinds, .. } => collector(kinds, "the result"),
         };
         let counters = vec![Counter::default(); self.labels.len()];
-        Worker { sink, selection: self.first.state(), counters, rows_out: 0, sorted: false, built: None }
+        Worker {
+            sink,
+            selection: self.first.state(),
+            counters,
+            rows_out: 0,
+            sorted: false,
+            built: None,
+            leftovers: false,
+        }
     }
 
     /// Takes one morsel through the pipeline.
@@ -427,6 +437,9 @@ impl Job {
 
     /// Sends build rows that probes emit at the end through the steps behind them.
     fn emit_leftovers(&self, workers: &mut Vec<Worker>) -> Result<()> {
+        if workers.iter().any(|worker| worker.leftovers) {
+            return Ok(());
+        }
         for (index, operation) in self.operations.iter().enumerate() {
             let Operation::Probe(probe) = operation else { continue };
             for entries in probe.leftover().chunks(self.settings.vector_rows) {

@@ -205,7 +205,7 @@ impl ProbeStep {
     pub(crate) fn leftover(&self) -> Vec<u32> {
         let Some(matched) = &self.matched else { return Vec::new() };
         let wanted = (self.kind == JoinKind::RightSemi) as u8;
-        let entries = (0..self.build.entries).filter(|e| self.build.is_entry(*e));
+        let entries = (0..self.build.entries()).filter(|e| self.build.is_entry(*e));
         entries.filter(|e| matched[*e].load(Ordering::Relaxed) == wanted).map(|e| e as u32).collect()
     }
 }

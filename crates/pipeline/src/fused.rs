@@ -86,6 +86,13 @@ pub enum Way {
         /// How many bits of the hash choose the bucket.
         bits: u32,
     },
+    /// Entries of equal packed key, neighbours among all in the order of their keys: rows in that order merge with them.
+    Sorted {
+        /// How keys are packed into 64 bits.
+        packing: Vec<Packed>,
+        /// How many entries have a key: the first of them.
+        keyed: usize,
+    },
 }
 
 /// Where one key lies in a packed one: 0 is null, other values count from 1.
@@ -187,6 +194,8 @@ pub struct OrderKey {
     pub descending: bool,
     /// Nulls before all values.
     pub nulls_first: bool,
+    /// Of text without a dictionary: the bytes of the longest one.
+    pub longest: Option<usize>,
 }
 
 /// One key of an array of groups: its place is value − `min`, the last place is null where `nullable`.
@@ -219,7 +228,7 @@ pub enum KeyOf {
     /// The entry of a lookup, plus 1; 0 for none. It stands for all keys that are payload of it: groups may then be finer than
     /// asked for, until their keys' values are known.
     Entry(usize),
-    /// The number of the source row among all of the table, in the same way.
+    /// The number of the source row among all of the table; how many there are, for none.
     Row,
 }
 

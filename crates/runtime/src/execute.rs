@@ -8,7 +8,7 @@ use std::{
 
 use tandem_column::{Error, Result, Table};
 use tandem_cpu::{Build, Job, MemoryBudget, Output, Settings, Worker};
-use tandem_pipeline::{Pipeline, Query, Source};
+use tandem_pipeline::{Expr, Pipeline, Query, Sink, Source, Step};
 
 use crate::{Accelerator, Cancel, DeviceMetrics, PipelineMetrics, Progress, QueryMetrics, Runtime, device::share};
 
@@ -90,7 +90,10 @@ impl Runtime {
             let table = source(pipeline, inputs, &left)?;
             let rows_in = table.rows() as u64;
             options.progress.total.fetch_add(rows_in, Ordering::Relaxed);
-            let job = Job::new(query, id, table, &|build| left.builds.get(&build).cloned(), &settings)?;
+            let mut job = Job::new(query, id, table, &|build| left.builds.get(&build).cloned(), &settings)?;
+            if merges(query, id, job.table(), inputs) {
+                job.merge();
+            }
             options.progress.done.fetch_add(job.skipped() as u64, Ordering::Relaxed);
             let mut place = Place::default();
             let workers = match place.on_devices(id, &job, options) {
@@ -163,6 +166,28 @@ impl Place {
             }
         }
     }
+}
+
+/// Tells whether rows come to a build in the order of its only key, and so do the rows of all probes of it.
+fn merges(query: &Query, id: usize, table: &Table, inputs: &Inputs) -> bool {
+    let in_order = |pipeline: &Pipeline, keys: &[Expr]| match (&pipeline.source, keys) {
+        (Source::Table { table, columns }, [Expr::Slot(slot)]) => {
+            let column = columns.get(*slot).and_then(|column| inputs.tables.get(table)?.statistics.get(*column));
+            column.is_some_and(|column| column.sorted)
+        }
+        _ => false,
+    };
+    let Sink::Build { keys, .. } = &query.pipelines[id].sink else { return false };
+    let emits = |step: &Step| matches!(step, Step::Probe(probe) if probe.kind.emits_build_rows());
+    let [Expr::Slot(key)] = keys.as_slice() else { return false };
+    table.statistics.get(*key).is_some_and(|column| column.sorted)
+        && !query.pipelines[id].steps.iter().any(emits)
+        && query.pipelines.iter().all(|pipeline| {
+            pipeline.steps.iter().all(|step| match step {
+                Step::Probe(probe) if probe.build == id => in_order(pipeline, &probe.keys),
+                _ => true,
+            })
+        })
 }
 
 /// Finds the rows of a pipeline's source, with exactly the source's columns.

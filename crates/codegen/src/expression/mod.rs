@@ -83,7 +83,7 @@ impl Generator<'_> {
         null.map(|null| if is_name(&null) { null } else { self.text.define("int", &null) })
     }
 
-    fn literal(&mut self, value: &Value, kind: &Type) -> Result<Term> {
+    pub(crate) fn literal(&mut self, value: &Value, kind: &Type) -> Result<Term> {
         let value = match value {
             // The value of a null is never looked at.
             Value::Null if kind.repr() == Repr::Bytes => {

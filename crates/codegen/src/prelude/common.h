@@ -45,6 +45,28 @@ FUNCTION u32 find_hashed(GLOBAL const u32 *starts, GLOBAL const u64 *keys, u32 b
     return first;
 }
 
+// Entries of a key among all in the order of their keys. The search gallops on from where the last one ended: rows in the
+// same order merge with the entries, and others are found, too.
+FUNCTION u32 find_sorted(GLOBAL const u64 *keys, u32 count, u64 key, u32 *cursor, u32 *end) {
+    u32 low = *cursor, stride = 1;
+    if (low > 0 && keys[low - 1] >= key) low = 0;
+    u32 high = low;
+    while (high < count && keys[high] < key) {
+        low = high + 1;
+        high = count - high > stride ? high + stride : count;
+        stride *= 2;
+    }
+    while (low < high) {
+        const u32 middle = low + (high - low) / 2;
+        if (keys[middle] < key) low = middle + 1;
+        else high = middle;
+    }
+    while (high < count && keys[high] == key) high++;
+    *cursor = low;
+    *end = high;
+    return low;
+}
+
 // Division that has a result for every operand: that of rows which are null is never looked at.
 FUNCTION i64 divide(i64 a, i64 b) { return b == 0 ? 0 : b == -1 ? WRAP_SUBTRACT(0, a) : a / b; }
 FUNCTION i64 remainder_of(i64 a, i64 b) { return b == 0 || b == -1 ? 0 : a % b; }
@@ -192,6 +214,12 @@ FUNCTION int text_order(text a, text b) {
     for (u64 i = 0; i < a.length && i < b.length; i++)
         if (a.bytes[i] != b.bytes[i]) return a.bytes[i] < b.bytes[i] ? -1 : 1;
     return (a.length > b.length) - (a.length < b.length);
+}
+// Eight bytes of a text, the first the most significant, zeros behind its end: words, then lengths, compare as texts do.
+FUNCTION u64 text_word(text a, u64 from) {
+    u64 word = 0;
+    for (u64 i = from; i < from + 8; i++) word = word << 8 | (u64)(i < a.length ? a.bytes[i] : 0);
+    return word;
 }
 FUNCTION int text_equal(text a, text b) { return a.length == b.length && text_order(a, b) == 0; }
 // Bytes that continue a character of UTF-8 are 10xxxxxx.

@@ -13,6 +13,9 @@ use crate::{Value, interpret::Row, scalar};
 /// Words that strings are made of: short, long, empty, with wildcards, not in ASCII.
 const WORDS: &[&str] = &["", "a", "A", "ab", "b%", "_x", "éclair", "日本", "MFGR#12", "quick brown fox", "\\", " pad "];
 
+/// How far keys are apart that do not lie densely: 10,000 of them fit 32 bits.
+const APART: i128 = 200_003;
+
 /// Returns a type that columns have.
 pub(super) fn kind(rng: &mut dyn RngCore) -> Type {
     let kinds = [
@@ -101,14 +104,16 @@ pub fn literal(rng: &mut dyn RngCore, kind: &Type) -> Value {
     }
 }
 
-/// Makes a table with a dense key, a small group and some columns of any type, in one part or several.
+/// Makes a table with a sorted key, mostly dense, a small group and some columns of any type, in one part or several.
 pub fn table(rng: &mut dyn RngCore, rows: usize) -> Table {
     let mut fields = vec![Field::new("id", Type::Int32, false), Field::new("class", Type::Int64, true)];
     fields.extend((0..2 + below(rng, 6)).map(|index| Field::new(format!("c{index}"), kind(rng), !chance(rng, 3))));
     let start = below(rng, 3) as i128;
+    // Keys far apart do not become an array, though they are sorted.
+    let step = if start == 2 { APART } else { 1 };
     let row = |rng: &mut dyn RngCore, number: usize, fields: &[Field]| -> Row {
         let value = |(index, field): (usize, &Field)| match index {
-            0 => Value::Integer(start + number as i128),
+            0 => Value::Integer(start + step * number as i128),
             _ if field.nullable && chance(rng, 7) => Value::Null,
             1 => Value::Integer(below(rng, 5) as i128),
             _ => literal(rng, &field.kind),

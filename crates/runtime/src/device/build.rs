@@ -30,14 +30,12 @@ impl Run<'_> {
     /// Computes the rows of a build and lays them out by places of the only key's values, if those lie close together, or by
     /// hash. What does not fit goes to the worker as rows, and the processor lays it out.
     pub(super) fn build(&mut self, worker: &mut Worker, keys: usize, existence: bool) -> Result<()> {
-        let parts = self.parts.clone();
-        // Values that are fetched later are found by their row within one part.
-        let late = parts.len() > 1 && self.writes_rows();
-        if late || !self.job.shares_dictionaries(&parts) {
+        if !self.job.shares_dictionaries(&self.parts) {
             return self.rows(worker);
         }
         self.describe(self.shape(), "rows counted, places summed up, rows written; then laid out by key");
-        let rows = self.compute(&parts)?;
+        let rows = self.compute(&self.pieces())?;
+        let parts = self.homes();
         let columns: Option<Vec<Numbers>> = (0..keys).map(|key| self.numbers(&rows, key)).collect();
         let Some(columns) = columns.filter(|_| rows.count > 0) else {
             return self.bring(worker, &parts, rows, false);
@@ -51,10 +49,13 @@ impl Run<'_> {
             None => {
                 let bounds = |range: &Range| if range.present > 0 { (range.min, range.max) } else { (0, 0) };
                 let bounds: Vec<(i64, i64)> = ranges.iter().map(bounds).collect();
-                let Some((packing, nulls_match)) = self.job.packing(&bounds, null_key) else {
+                let Some((packing, nulls_match, kept)) = self.job.packing(&bounds) else {
                     return self.bring(worker, &parts, rows, false);
                 };
-                self.by_hash(&columns, packing, nulls_match, rows.count)?
+                match self.job.merges() && !null_key {
+                    true => self.by_order(&columns[0], packing, rows.count)?,
+                    false => self.by_hash(&columns, packing, (nulls_match, kept), rows.count)?,
+                }
             }
         };
         let mut build = LaidOut { rows: rows.count, null_key, way, payload: Vec::new(), ranges: Vec::new() };
@@ -105,30 +106,18 @@ impl Run<'_> {
         Ok((LaidOutWay::Places { min: range.min, domain, bits: set, starts }, found))
     }
 
-    /// Lays rows out by hash of their packed keys; returns the entry of each row, and how many entries there are.
+    /// Lays rows out by hash of their packed keys, those with null keys, which may match or be kept, behind all; returns the
+    /// entry of each row, and how many entries there are.
     fn by_hash(
         &mut self,
         keys: &[Numbers],
         packing: Vec<Packed>,
-        nulls_match: bool,
+        (nulls_match, kept): (bool, bool),
         rows: usize,
     ) -> Result<(LaidOutWay, Option<(Memory, usize)>)> {
         let shape = self.shape();
         let count = Argument::U32(small(rows)?);
-        let (packed, dropped) = (self.filled(rows * 8, 0)?, self.filled(rows, 0)?);
-        for (key, Packed { min, shift, .. }) in keys.iter().zip(&packing) {
-            let arguments = [
-                Argument::Memory(&key.values),
-                key.nulls.as_ref().map_or(Argument::Null, Argument::Memory),
-                count,
-                Argument::I64(*min),
-                Argument::U32(*shift),
-                Argument::U32(nulls_match.into()),
-                Argument::Memory(&packed),
-                Argument::Memory(&dropped),
-            ];
-            self.operate("pack_keys", &arguments, shape)?;
-        }
+        let (packed, dropped) = self.pack(keys, &packing, nulls_match, rows)?;
         let bits = rows.next_power_of_two().trailing_zeros();
         let (buckets, starts) = (self.allocate(rows * 8)?, self.filled(((1 << bits) + 1) * 4, 0)?);
         let arguments = [
@@ -140,15 +129,64 @@ impl Run<'_> {
             Argument::Memory(&starts),
         ];
         self.operate("find_buckets", &arguments, shape)?;
-        let entries = self.scan(&starts, (1 << bits) + 1)?;
+        let keyed = self.scan(&starts, (1 << bits) + 1)?;
+        let entries = if kept { rows } else { keyed };
         let starts = self.read_places(&starts, (1 << bits) + 1)?;
         let order = self.sort(&[buckets, packed.clone()], rows)?;
-        let sorted = self.gather(&packed, &order, entries, 8)?;
-        let keys = self.read_numbers(&sorted, entries)?.iter().map(|key| *key as u64).collect();
+        let sorted = self.gather(&packed, &order, keyed, 8)?;
+        let keys = self.read_numbers(&sorted, keyed)?.iter().map(|key| *key as u64).collect();
         let places = self.filled(rows * 4, 0xff)?;
         let arguments = [Argument::Memory(&order), Argument::U32(small(entries)?), Argument::Memory(&places)];
         self.operate("invert", &arguments, shape)?;
-        Ok((LaidOutWay::Hash { packing, keys, starts }, Some((places, entries))))
+        Ok((LaidOutWay::Hash { packing, keys, starts, entries }, Some((places, entries))))
+    }
+
+    /// Packs the keys of each row; tells, too, which rows have none.
+    fn pack(
+        &mut self,
+        keys: &[Numbers],
+        packing: &[Packed],
+        nulls_match: bool,
+        rows: usize,
+    ) -> Result<(Memory, Memory)> {
+        let (packed, dropped) = (self.filled(rows * 8, 0)?, self.filled(rows, 0)?);
+        for (key, Packed { min, shift, .. }) in keys.iter().zip(packing) {
+            let arguments = [
+                Argument::Memory(&key.values),
+                key.nulls.as_ref().map_or(Argument::Null, Argument::Memory),
+                Argument::U32(small(rows)?),
+                Argument::I64(*min),
+                Argument::U32(*shift),
+                Argument::U32(nulls_match.into()),
+                Argument::Memory(&packed),
+                Argument::Memory(&dropped),
+            ];
+            self.operate("pack_keys", &arguments, self.shape())?;
+        }
+        Ok((packed, dropped))
+    }
+
+    /// Lays rows out in the order of their only key, none of which is null. They come in that order, and stay as they are,
+    /// where each work-item has a run of them; otherwise they are sorted. Nothing is hashed.
+    fn by_order(
+        &mut self,
+        key: &Numbers,
+        packing: Vec<Packed>,
+        rows: usize,
+    ) -> Result<(LaidOutWay, Option<(Memory, usize)>)> {
+        let (mut packed, _) = self.pack(std::slice::from_ref(key), &packing, false, rows)?;
+        let count = Argument::U32(small(rows)?);
+        let places = self.allocate(rows * 4)?;
+        if self.accelerator.traits.chunked {
+            self.operate("number_rows", &[Argument::Memory(&places), count], self.shares())?;
+        } else {
+            let order = self.sort(std::slice::from_ref(&packed), rows)?;
+            packed = self.gather(&packed, &order, rows, 8)?;
+            self.operate("invert", &[Argument::Memory(&order), count, Argument::Memory(&places)], self.shape())?;
+        }
+        let keys = self.read_numbers(&packed, rows)?.iter().map(|key| *key as u64).collect();
+        let starts = vec![0, small(rows)?];
+        Ok((LaidOutWay::Hash { packing, keys, starts, entries: rows }, Some((places, rows))))
     }
 
     /// Returns the numbers of a column, if it has some.
@@ -240,7 +278,7 @@ impl Run<'_> {
         let mut words = self.read_numbers(&bits, words)?;
         words.truncate(places.div_ceil(64));
         if let (Some(last), true) = (words.last_mut(), !places.is_multiple_of(64)) {
-            *last &= (1 << (places % 64)) - 1;
+            *last &= ((1u64 << (places % 64)) - 1) as i64;
         }
         let words: AlignedVec<u64> = words.iter().map(|word| *word as u64).collect();
         Ok((bits, Bitmap::new(words, places)))

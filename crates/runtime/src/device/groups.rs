@@ -23,9 +23,9 @@ impl Run<'_> {
         self.describe(shape, &format!("{tables} tables of {groups} groups, {width} numbers each"));
         let table = self.empty_groups(output, tables * groups)?;
         self.outputs.groups = Some(table.clone());
-        for part in self.parts.clone() {
+        for piece in self.pieces() {
             self.cancel.check()?;
-            self.launch(part, 0, shape)?;
+            self.launch(piece, 0, shape)?;
         }
         let numbers = self.read_numbers(&table, tables * groups * width)?;
         numbers
@@ -37,7 +37,7 @@ impl Run<'_> {
     fn hashed(&mut self, output: &Output, worker: &mut Worker) -> Result<()> {
         let width = output.group_width();
         let most = TABLE_BYTES / ((width + 1) * 8);
-        let rows: usize = self.parts.iter().map(|part| self.job.table().parts[*part].rows).sum();
+        let rows: usize = self.pieces().into_iter().map(|piece| self.rows_of(piece)).sum();
         let mut places = (2 * rows).next_power_of_two().clamp(64, FIRST_PLACES);
         loop {
             if places > most {
@@ -53,9 +53,9 @@ impl Run<'_> {
             self.outputs.numbers = Some(numbers.clone());
             self.outputs.mask = small(places - 1)?;
             self.outputs.full = Some(full.clone());
-            for part in self.parts.clone() {
+            for piece in self.pieces() {
                 self.cancel.check()?;
-                self.launch(part, 0, self.shape())?;
+                self.launch(piece, 0, self.shape())?;
             }
             let mut flag = [0; 4];
             self.read(&full, 0, &mut flag)?;

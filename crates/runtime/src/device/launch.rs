@@ -13,6 +13,7 @@ use tandem_pipeline::fused::{Fused, FusedSink, FusedStep, HashKey, Origin, Way};
 use super::{
     Accelerator, DeviceMetrics, Traffic,
     data::{Held, at_least_one},
+    leftovers::{Leftovers, Piece},
     streams::{self, excludes},
     times,
 };
@@ -78,9 +79,11 @@ pub(super) struct Run<'r> {
     pub(super) parts: Vec<usize>,
     /// These are all parts of the job: what is sorted or laid out here needs no merging.
     pub(super) whole: bool,
-    /// The kernels of each layout that parts have, and which of them are a part's.
-    kernels: Vec<Arc<(Kernel, Vec<DeviceKernel>)>>,
-    kernel_of: HashMap<usize, usize>,
+    /// The joins whose build rows come out here, after the last part.
+    pub(super) leftovers: Vec<Leftovers>,
+    /// The kernels of each layout that parts have and of build rows, and which of them are a piece's.
+    pub(super) kernels: Vec<Arc<(Kernel, Vec<DeviceKernel>)>>,
+    pub(super) kernel_of: HashMap<Piece, usize>,
     shared: Shared,
     pub(super) outputs: Outputs,
     /// The queue of kernels, and of all that is in order with them.
@@ -112,6 +115,7 @@ pub(super) fn run(
         fused: job.fused()?,
         whole: parts == job.parts(),
         parts,
+        leftovers: Vec::new(),
         kernels: Vec::new(),
         kernel_of: HashMap::new(),
         shared: Shared::default(),
@@ -126,8 +130,14 @@ pub(super) fn run(
         fresh: Vec::new(),
     };
     let mut worker = job.worker();
-    if !run.parts.is_empty() {
+    // Where parts are shared, which build rows come out is known when all are done: in a run of no parts.
+    let last = run.whole || run.parts.is_empty();
+    if last {
+        run.leftovers = run.find_leftovers();
+    }
+    if !run.pieces().is_empty() {
         run.compile()?;
+        run.compile_leftovers()?;
         run.prepare()?;
         match run.kernels[0].0.output.clone() {
             output @ Output::Groups { .. } => run.groups(&output, &mut worker)?,
@@ -137,7 +147,9 @@ pub(super) fn run(
             },
         }
         run.check_failed()?;
-        run.matched()?;
+        if !last {
+            run.matched()?;
+        }
         let (kernels, copies) = (times::spans(&run.events), times::spans(&run.copies));
         run.metrics.kernels = times::sum(&kernels);
         run.metrics.copies = times::sum(&copies);
@@ -146,6 +158,9 @@ pub(super) fn run(
         for (text, program) in &run.fresh {
             accelerator.cache.save(text, accelerator.device.as_ref(), program);
         }
+    }
+    if last {
+        job.left_over(&mut worker);
     }
     Ok((worker, run.metrics))
 }
@@ -160,16 +175,21 @@ impl Run<'_> {
             let at = match known.entry(layout.iter().map(|layout| layout.as_ref().ok().copied()).collect()) {
                 Entry::Occupied(entry) => *entry.get(),
                 Entry::Vacant(entry) => {
-                    let kernel = self.accelerator.generate(self.job, &self.fused, &layout)?;
-                    let program = self.program(&kernel.text)?;
-                    let entries = kernel.names.iter().map(|name| program.kernel(name)).collect::<Result<Vec<_>>>()?;
-                    self.kernels.push(Arc::new((kernel, entries)));
-                    *entry.insert(self.kernels.len() - 1)
+                    let kernel = self.accelerator.generate(self.job, &self.fused, &layout, None)?;
+                    *entry.insert(self.add_kernel(kernel)?)
                 }
             };
-            self.kernel_of.insert(part, at);
+            self.kernel_of.insert(Piece::Part(part), at);
         }
         Ok(())
+    }
+
+    /// Compiles a kernel and returns where it is.
+    pub(super) fn add_kernel(&mut self, kernel: Kernel) -> Result<usize> {
+        let program = self.program(&kernel.text)?;
+        let entries = kernel.names.iter().map(|name| program.kernel(name)).collect::<Result<Vec<_>>>()?;
+        self.kernels.push(Arc::new((kernel, entries)));
+        Ok(self.kernels.len() - 1)
     }
 
     /// Returns the program of a text.
@@ -181,9 +201,9 @@ impl Run<'_> {
         Ok(program)
     }
 
-    /// Returns the kernels of a part.
-    pub(super) fn kernel(&self, part: usize) -> &Arc<(Kernel, Vec<DeviceKernel>)> {
-        &self.kernels[self.kernel_of[&part]]
+    /// Returns the kernels of a piece.
+    pub(super) fn kernel(&self, piece: Piece) -> &Arc<(Kernel, Vec<DeviceKernel>)> {
+        &self.kernels[self.kernel_of[&piece]]
     }
 
     /// Returns what the numbers of hashed groups are made of.
@@ -262,19 +282,27 @@ impl Run<'_> {
         self.metrics.texts = texts.collect();
     }
 
-    /// Launches a kernel over one part, unless statistics show that it has no row to keep.
-    pub(super) fn launch(&mut self, part: usize, which: usize, shape: Shape) -> Result<()> {
-        let kernel = self.kernel(part).clone();
+    /// Launches a kernel over one piece, unless statistics show that it has no row to keep.
+    pub(super) fn launch(&mut self, piece: Piece, which: usize, shape: Shape) -> Result<()> {
+        let kernel = self.kernel(piece).clone();
         let (kernel, entries) = &*kernel;
-        let (job, at) = (self.job, part);
+        let job = self.job;
         let parts = &job.table().parts;
+        // Build rows are of no part, and behind all.
+        let (before, part) = match piece {
+            Piece::Part(part) => (&parts[..part], parts[part].clone()),
+            Piece::Leftovers(_) => (&parts[..], Arc::new(Part { rows: self.rows_of(piece), columns: Vec::new() })),
+        };
         // Only kernels of smaller tables read it.
-        self.outputs.first_row = parts[..part].iter().map(|part| part.rows).sum::<usize>() as u32;
-        let part: &Part = &parts[part];
+        self.outputs.first_row = before.iter().map(|part| part.rows).sum::<usize>() as u32;
+        let part: &Part = &part;
         if excludes(kernel, &self.fused, part) {
             return Ok(());
         }
-        let held = self.hold(at)?;
+        let held = match piece {
+            Piece::Part(part) => self.hold(part)?,
+            Piece::Leftovers(_) => HashMap::new(),
+        };
         for binding in &kernel.bindings {
             if let Binding::Touched(column) = binding {
                 let sectors = values_bytes(&part.columns[*column]).div_ceil(SECTOR).max(1);
@@ -287,7 +315,9 @@ impl Run<'_> {
         let mut after = mem::take(&mut self.after);
         after.extend(held.values().flat_map(|held| &held.ready).cloned());
         self.events.push(self.queue.launch(&entries[which], &arguments, shape, &after)?);
-        self.look_ahead(at)?;
+        if let Piece::Part(part) = piece {
+            self.look_ahead(part)?;
+        }
         self.trace(part, &held)
     }
 
@@ -328,7 +358,12 @@ impl Run<'_> {
 
     /// Puts what all parts share on the device.
     fn prepare(&mut self) -> Result<()> {
-        let bindings = self.kernels[0].0.bindings.clone();
+        let mut bindings: Vec<Binding> = Vec::new();
+        for binding in self.kernels.iter().flat_map(|kernels| &kernels.0.bindings) {
+            if !bindings.contains(binding) {
+                bindings.push(binding.clone());
+            }
+        }
         let member = |step: &FusedStep| match step {
             FusedStep::Member { column, set } => Some((*set, *column)),
             _ => None,
@@ -378,9 +413,7 @@ impl Run<'_> {
                         placed.keys = Some(self.place_bytes(keys.bytes())?);
                     }
                     Binding::Matched(at) if *at == lookup => {
-                        let matched = self.allocate(build.entries())?;
-                        self.queue.fill(&matched, 0, build.entries(), 0, &[])?;
-                        placed.matched = Some(matched);
+                        placed.matched = Some(self.place_matched(lookup)?);
                     }
                     _ => {}
                 }

@@ -9,6 +9,7 @@ mod cache;
 mod data;
 mod groups;
 mod launch;
+mod leftovers;
 mod operators;
 mod rows;
 mod settings;
@@ -211,18 +212,29 @@ impl Accelerator {
         }
     }
 
-    /// Generates the kernel of a job for parts of one layout.
+    /// Generates the kernel of a job for parts of one layout, or of the build rows that come out of one of its steps.
     ///
     /// # Errors
     /// Unsupported, with the reason.
-    fn generate(&self, job: &Job, fused: &Fused, columns: &[Result<Layout>]) -> Result<Kernel> {
+    fn generate(
+        &self,
+        job: &Job,
+        fused: &Fused,
+        columns: &[Result<Layout>],
+        leftovers: Option<usize>,
+    ) -> Result<Kernel> {
         let payload = |lookup| job.build_of(lookup).map_or_else(Vec::new, |build| layouts(build.columns()));
         let payloads: Vec<Vec<Result<Layout>>> = (0..fused.lookups.len()).map(payload).collect();
         let (traits, target) = (self.traits, self.target());
-        tandem_codegen::generate(Input { fused, columns, payloads: &payloads, traits, target })
+        let input = Input { fused, columns, payloads: &payloads, traits, target };
+        match leftovers {
+            None => tandem_codegen::generate(input),
+            Some(step) => tandem_codegen::generate_leftovers(input, step),
+        }
     }
 
-    /// Computes some parts of a job; their groups or rows are in the worker.
+    /// Computes some parts of a job; their groups or rows are in the worker. All parts, or none, come with the build rows
+    /// that come out of joins at the end: none where others have computed all parts.
     ///
     /// # Errors
     /// Unsupported for what no kernel computes, and for jobs in which a row has no value; Exhausted if cancelled or out of

@@ -5,7 +5,7 @@ use tandem_column::{Error, Result};
 use tandem_cpu::{Collected, Worker};
 use tandem_device::Memory;
 
-use super::{launch::Run, operators::small};
+use super::{launch::Run, leftovers::Piece, operators::small};
 
 /// The rows of some parts on the device.
 pub(super) struct Rows {
@@ -24,8 +24,7 @@ impl Run<'_> {
         self.describe(self.shape(), "rows counted, places summed up, rows written");
         let wanted = self.job.in_order().filter(|_| self.whole);
         if let Some(wanted) = wanted {
-            let parts = self.parts.clone();
-            let mut rows = self.compute(&parts)?;
+            let mut rows = self.compute(&self.pieces())?;
             if rows.count == 0 {
                 return Ok(());
             }
@@ -39,49 +38,44 @@ impl Run<'_> {
             for memory in rows.nulls.iter_mut().flatten() {
                 *memory = self.gather(memory, &order, rows.count, 1)?;
             }
-            return self.bring(worker, &parts, rows, true);
+            return self.bring(worker, &self.homes(), rows, true);
         }
         // Part by part: each has dictionaries of its own, and a limit may have enough after the first.
-        for part in self.parts.clone() {
+        for piece in self.pieces() {
             self.cancel.check()?;
             if self.job.has_enough() {
                 return Ok(());
             }
-            let rows = self.compute(&[part])?;
+            let rows = self.compute(&[piece])?;
+            let homes = match piece {
+                Piece::Part(part) => vec![part],
+                Piece::Leftovers(_) => self.home().into_iter().collect(),
+            };
             if rows.count > 0 {
-                self.bring(worker, &[part], rows, false)?;
+                self.bring(worker, &homes, rows, false)?;
             }
         }
         Ok(())
     }
 
-    /// Tells whether some part's kernel writes numbers of rows in place of values.
-    pub(super) fn writes_rows(&self) -> bool {
-        self.parts.iter().any(|part| match &self.kernel(*part).0.output {
-            Output::Rows { columns, .. } => columns.contains(&RowColumn::Row),
-            Output::Groups { .. } => false,
-        })
-    }
-
-    /// Computes the rows of some parts.
-    pub(super) fn compute(&mut self, parts: &[usize]) -> Result<Rows> {
+    /// Computes some rows.
+    pub(super) fn compute(&mut self, pieces: &[Piece]) -> Result<Rows> {
         let shape = self.shape();
         let items = shape.groups * shape.items;
-        let counts = self.allocate(parts.len() * items * 4)?;
         // Parts that statistics exclude keep no row.
-        self.queue.fill(&counts, 0, parts.len() * items * 4, 0, &[])?;
+        let counts = self.filled(pieces.len() * items * 4, 0)?;
         self.outputs.counts = Some(counts.clone());
-        for (at, part) in parts.iter().enumerate() {
+        for (at, piece) in pieces.iter().enumerate() {
             self.cancel.check()?;
             self.outputs.counts_from = small(at * items)?;
-            self.launch(*part, 0, shape)?;
+            self.launch(*piece, 0, shape)?;
         }
-        let count = self.scan(&counts, parts.len() * items)?;
+        let count = self.scan(&counts, pieces.len() * items)?;
         small(count)?;
         let mut columns: Vec<RowColumn> = Vec::new();
         let mut ordinals = 0;
-        for part in parts {
-            let Output::Rows { columns: of_part, ordinals: order } = &self.kernel(*part).0.output else {
+        for piece in pieces {
+            let Output::Rows { columns: of_part, ordinals: order } = &self.kernel(*piece).0.output else {
                 return Err(Error::internal("all parts of a job give rows"));
             };
             ordinals = *order;
@@ -108,9 +102,9 @@ impl Run<'_> {
         self.outputs.values = values.clone();
         self.outputs.nulls = nulls.clone();
         self.outputs.ordinals = ordinals.clone();
-        for (at, part) in parts.iter().enumerate().filter(|_| count > 0) {
+        for (at, piece) in pieces.iter().enumerate().filter(|_| count > 0) {
             self.outputs.counts_from = small(at * items)?;
-            self.launch(*part, 1, shape)?;
+            self.launch(*piece, 1, shape)?;
         }
         Ok(Rows { count, columns, values, nulls, ordinals })
     }

@@ -31,13 +31,21 @@ pub(crate) fn share(
     let mut shares: Vec<(&Accelerator, Vec<usize>)> = shares.filter(|(_, parts)| !parts.is_empty()).collect();
     // A job without parts is one of a device that has nothing to do.
     let (here, parts) = shares.pop().unwrap_or((working[0], Vec::new()));
-    let ran = thread::scope(|scope| {
+    let shared = !shares.is_empty();
+    let mut ran = thread::scope(|scope| {
         let threads: Vec<_> =
             shares.into_iter().map(|(device, parts)| scope.spawn(move || device.run(job, parts, cancel))).collect();
         let last = here.run(job, parts, cancel);
         let others = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
         others.chain([last]).collect::<Result<Vec<_>>>()
     })?;
+    // Which build rows have met no row is known only now.
+    if shared && job.has_leftovers() {
+        let (worker, mut more) = here.run(job, Vec::new(), cancel)?;
+        // It is named already.
+        more.names.clear();
+        ran.push((worker, more));
+    }
     let mut metrics = DeviceMetrics::default();
     let workers = ran.into_iter().map(|(worker, more)| {
         metrics.add(more);

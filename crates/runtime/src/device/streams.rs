@@ -16,6 +16,7 @@ use super::{
     Accelerator,
     data::{Held, Mover},
     launch::Run,
+    leftovers::Piece,
 };
 use crate::Cancel;
 
@@ -41,7 +42,7 @@ impl Run<'_> {
         let (job, accelerator) = (self.job, self.accelerator);
         let ahead = self.ahead();
         let stream = if ahead == 0 { 0 } else { 1 + self.place_of(part) % ahead };
-        let kernel = self.kernel(part).clone();
+        let kernel = self.kernel(Piece::Part(part)).clone();
         let mut held = HashMap::new();
         for binding in &kernel.0.bindings {
             let Binding::Column(column) = binding else { continue };
@@ -56,7 +57,7 @@ impl Run<'_> {
     pub(super) fn look_ahead(&mut self, part: usize) -> Result<()> {
         let next = self.parts.iter().skip(self.place_of(part) + 1).take(self.ahead()).copied();
         for part in next.collect::<Vec<usize>>() {
-            if !excludes(&self.kernel(part).0, &self.fused, &self.job.table().parts[part]) {
+            if !excludes(&self.kernel(Piece::Part(part)).0, &self.fused, &self.job.table().parts[part]) {
                 self.hold(part)?;
             }
         }

@@ -1,0 +1,83 @@
+//! Build rows that come out of a join at the end: a loop over entries in place of rows, then the steps behind the join.
+//!
+//! What steps before the join define is null for them. Which entries come out is told by the flags that the rows' kernels
+//! set. All that comes behind the join, the sink included, is what rows go through.
+
+use tandem_column::{Error, Repr, Result};
+use tandem_pipeline::{
+    JoinKind, SlotId, Value,
+    fused::{FusedProbe, FusedStep, Origin, Way},
+};
+
+use crate::{
+    Binding, Form, Input, Kernel, Layout,
+    expression::Term,
+    kernel::{Generator, generate_from},
+};
+
+/// Generates the kernel of the build rows that a probe, one of the pipeline's steps, emits after the last row.
+///
+/// # Errors
+/// Unsupported, with the reason, for what kernels or the device cannot do.
+pub fn generate_leftovers(input: Input<'_>, step: usize) -> Result<Kernel> {
+    match &input.fused.steps[step] {
+        FusedStep::Probe(probe) if probe.kind.emits_build_rows() => generate_from(input, Some(step)),
+        _ => Err(Error::internal("no build rows come out of this step")),
+    }
+}
+
+impl<'f> Generator<'f> {
+    /// Returns the probe whose build rows the kernel is of.
+    fn emitter(&self) -> Option<&'f FusedProbe> {
+        match &self.input.fused.steps[self.leftovers?] {
+            FusedStep::Probe(probe) => Some(probe),
+            _ => None,
+        }
+    }
+
+    /// Opens the loop over the entries that come out of the probe.
+    pub(crate) fn open_entry(&mut self, entries: &str, step: usize) -> Result<()> {
+        let probe = self.emitter().ok_or_else(|| Error::internal("no build rows come out of this step"))?;
+        let fused = self.input.fused;
+        // No row led to the builds before.
+        let before = fused.steps[..step].iter().filter_map(|step| match step {
+            FusedStep::Probe(probe) => Some(probe.lookup),
+            _ => None,
+        });
+        let direct = (0..fused.lookups.len()).filter(|at| matches!(fused.lookups[*at].way, Way::Column { .. }));
+        for lookup in before.chain(direct) {
+            self.entries[lookup] = Some("0".into());
+            self.absent[lookup] = Some("1".into());
+        }
+        self.text.open(&format!("FOR_ROWS(row, {entries}) {{"));
+        let matched = self.matched(probe);
+        let dropped = if probe.kind == JoinKind::RightSemi { "!" } else { "" };
+        self.text.line(format!("if ({dropped}{matched}[row]) continue;"));
+        if let Way::Unique { .. } = fused.lookups[probe.lookup].way {
+            let bits = self.lookup_argument(Binding::KeyBits(probe.lookup), "u32", "bits", probe.lookup);
+            self.text.line(format!("if (!IN_SET({bits}, row)) continue;"));
+        }
+        self.entries[probe.lookup] = Some("row".into());
+        Ok(())
+    }
+
+    /// Returns the null that a slot is for a build row: all those before the join's own. `None` for other slots, and for
+    /// rows.
+    pub(crate) fn nothing(&mut self, slot: SlotId) -> Result<Option<Term>> {
+        if self.emitter().is_none_or(|probe| slot >= probe.first) {
+            return Ok(None);
+        }
+        let (kind, origin) = (self.input.fused.slots[slot].kind.clone(), self.input.fused.origins[slot]);
+        let layout = match origin {
+            Origin::Column(column) => Some(&self.input.columns[column]),
+            Origin::Payload { lookup, payload } => Some(&self.input.payloads[lookup][payload]),
+            Origin::Computed => None,
+        };
+        // Text with a dictionary is a code everywhere.
+        let coded = matches!(layout, Some(Ok(Layout { form: Form::Code(_), .. })));
+        if kind.repr() == Repr::Bytes && coded {
+            return Ok(Some(Term { words: Some(origin), ..Term::new("0", Some("1".into()), kind) }));
+        }
+        self.literal(&Value::Null, &kind).map(Some)
+    }
+}
