@@ -116,6 +116,8 @@ pub struct Job {
     pub(crate) notes: Vec<String>,
     /// Rows a plain limit still wants.
     pub(crate) enough: Option<usize>,
+    /// A later pipeline reads the rows, and these alone.
+    pub(crate) read_later: bool,
     pub(crate) emitted: AtomicUsize,
 }
 
@@ -154,6 +156,8 @@ pub struct Worker {
     pub(crate) sorted: bool,
     /// The build, if it is laid out already.
     pub(crate) built: Option<Build>,
+    /// The rows, if a device keeps them.
+    pub(crate) kept: Option<Table>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -223,7 +227,7 @@ impl Job {
             SinkPlan::Materialize { kinds, .. } => collector(kinds, "the result"),
         };
         let counters = vec![Counter::default(); self.labels.len()];
-        Worker { sink, selection: self.first.state(), counters, rows_out: 0, sorted: false, built: None }
+        Worker { sink, selection: self.first.state(), counters, rows_out: 0, sorted: false, built: None, kept: None }
     }
 
     /// Takes one morsel through the pipeline.
@@ -361,6 +365,7 @@ impl Job {
             }
         }
         let built = workers.iter_mut().find_map(|worker| worker.built.take());
+        let kept = workers.iter_mut().find_map(|worker| worker.kept.take());
         let sorted = matches!(workers.as_slice(), [worker] if worker.sorted);
         let (mut collectors, mut states) = (Vec::new(), Vec::new());
         for worker in workers {
@@ -370,6 +375,10 @@ impl Job {
             }
         }
         let (output, rows, bytes) = match &self.sink {
+            _ if let Some(table) = kept => {
+                let rows = table.rows();
+                (Output::Rows(table), rows, 0)
+            }
             SinkPlan::Build { keys, kinds, used, .. } => {
                 let build = match built {
                     Some(build) => build,

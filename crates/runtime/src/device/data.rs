@@ -56,6 +56,13 @@ impl Resident {
         Ok(held)
     }
 
+    /// Returns the memory of a column that is on the device.
+    pub(super) fn known(&self, column: &Arc<Column>) -> Option<Held> {
+        let columns = self.columns.lock();
+        let known = columns.get(&(Arc::as_ptr(column) as usize))?;
+        known.column.upgrade().filter(|alive| Arc::ptr_eq(alive, column)).map(|_| known.held.clone())
+    }
+
     /// Keeps the memory of a column that was computed on the device.
     pub(super) fn keep(&self, column: &Arc<Column>, held: Held) {
         let known = Known { column: Arc::downgrade(column), held };

@@ -27,6 +27,9 @@ impl Run<'_> {
             self.cancel.check()?;
             self.launch(part, 0, shape)?;
         }
+        if self.keep_groups(output, worker, groups, tables)? {
+            return Ok(());
+        }
         let numbers = self.read_numbers(&table, tables * groups * width)?;
         numbers
             .chunks_exact(groups * width)
@@ -62,6 +65,9 @@ impl Run<'_> {
             if flag != [0; 4] {
                 places *= GROWTH;
                 continue;
+            }
+            if self.keep_groups(output, worker, places, 1)? {
+                return Ok(());
             }
             let numbers: Vec<u64> = self.read_numbers(&numbers, places)?.iter().map(|number| *number as u64).collect();
             let table = self.read_numbers(&table, places * width)?;

@@ -162,6 +162,11 @@ impl Run<'_> {
         &self.kernels[self.kernel_of[&part]]
     }
 
+    /// Returns the pipeline.
+    pub(super) fn fused(&self) -> &Fused {
+        &self.fused
+    }
+
     /// Returns what the numbers of hashed groups are made of.
     pub(super) fn hash_keys(&self) -> Vec<HashKey> {
         match &self.fused.sink {
@@ -450,6 +455,7 @@ fn arguments<'a>(
             Binding::Groups => written(outputs.groups.as_ref()),
             Binding::GroupNumbers => written(outputs.numbers.as_ref()),
             Binding::GroupMask => Argument::U32(outputs.mask),
+            Binding::Tables => return Err(missing()),
             Binding::Full => written(outputs.full.as_ref()),
             Binding::Counts => written(outputs.counts.as_ref()),
             Binding::CountsFrom => Argument::U32(outputs.counts_from),
