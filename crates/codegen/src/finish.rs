@@ -10,7 +10,11 @@ use tandem_pipeline::{
     scalar::decimal::power_of_ten,
 };
 
-use crate::{Binding, Kernel, Output, RowColumn, Target, Traits, kernel::prelude, text::Text};
+use crate::{
+    Binding, Kernel, Output, RowColumn, Target, Traits,
+    kernel::{Uses, prelude},
+    text::Text,
+};
 
 /// Generates the kernels that make rows of the groups that [`crate::generate`]'s kernel counted.
 ///
@@ -22,7 +26,7 @@ pub fn finish(fused: &Fused, output: &Output, traits: Traits, target: Target) ->
         FusedSink::Hashed { keys, aggregates } => (Keys::Hashed(keys), aggregates),
         _ => return Err(Error::unsupported("one group is finished by the processor")),
     };
-    let mut finish = Finish { text: Text::default(), keys, output, columns: Vec::new() };
+    let mut finish = Finish { text: Text::default(), keys, output, traits, columns: Vec::new() };
     finish.write(fused, aggregates.iter().map(|aggregate| &aggregate.aggregate))?;
     let generate = finish.text.take_body();
     finish.count();
@@ -31,7 +35,7 @@ pub fn finish(fused: &Fused, output: &Output, traits: Traits, target: Target) ->
     if fp64 && !traits.fp64 {
         return Err(Error::unsupported("the device has no double precision"));
     }
-    let mut text = prelude(target, traits);
+    let mut text = prelude(target, Uses { chunked: traits.chunked, fp64, int64_atomics: false });
     let body = text.len();
     text.push_str(&[finish.text.kernel("count", &count), finish.text.kernel("generate", &generate)].join("\n"));
     let output = Output::Rows { columns: finish.columns, ordinals: 0 };
@@ -48,6 +52,7 @@ struct Finish<'f> {
     text: Text,
     keys: Keys<'f>,
     output: &'f Output,
+    traits: Traits,
     columns: Vec<RowColumn>,
 }
 
@@ -121,7 +126,10 @@ impl Finish<'_> {
         self.text.open(&format!("FOR_ROWS(at, {places}) {{"));
         if let Some(numbers) = &numbers {
             self.text.line(format!("if ({numbers}[at] == NO_NUMBER) continue;"));
-            self.text.line(format!("const u64 number = {numbers}[at];"));
+            self.text.line(match self.traits.int64_atomics {
+                true => format!("const u64 number = {numbers}[at];"),
+                false => format!("const u64 number = NUMBER_OF_WORDS({numbers}[at]);"),
+            });
         }
         self.declare(accumulators);
         self.text.open(&format!("for (u32 table = 0; table < {tables}; table++) {{"));
@@ -180,9 +188,10 @@ impl Finish<'_> {
             }
             Accumulator::LimbSum { first, .. } => (first..first + 4).for_each(&mut add),
             Accumulator::FloatSum { sum, .. } => self.text.line(format!("n{sum} += AS_F64(group[{sum}]);")),
-            Accumulator::Best { best, smallest, .. } => {
+            Accumulator::Best { best, smallest, from, .. } => {
                 let sign = if smallest { "<" } else { ">" };
-                self.text.line(format!("if (group[{best}] {sign} n{best}) n{best} = group[{best}];"));
+                let value = if from.is_some() { format!("(u32)group[{best}]") } else { format!("group[{best}]") };
+                self.text.line(format!("if ((i64){value} {sign} n{best}) n{best} = (i64){value};"));
             }
             Accumulator::WideBest { low, high, smallest, .. } => {
                 let sign = if smallest { "<" } else { ">" };
@@ -222,6 +231,10 @@ impl Finish<'_> {
             }
             Accumulator::Best { best, .. } if argument.repr() == Repr::Float => {
                 self.put(&format!("ORDER_OF_BITS(n{best})"), false, null);
+            }
+            Accumulator::Best { best, from: Some(from), .. } => {
+                let from = self.text.argument(Binding::Constant(from), "const i64", "", "");
+                self.put(&format!("WRAP_ADD({from}, n{best})"), false, null);
             }
             Accumulator::Best { best, .. } => self.put(&format!("n{best}"), false, null),
             Accumulator::WideBest { low, high, .. } => {

@@ -146,6 +146,12 @@ impl Accelerator {
         Accelerator { device, traits, columns, programs, cache, keep_from: KEEP_FROM, lost, jobs }
     }
 
+    /// Does without double precision and 64-bit atomics, whatever the device has: a test of those kernels.
+    pub fn poor(mut self) -> Accelerator {
+        (self.traits.fp64, self.traits.int64_atomics) = (false, false);
+        self
+    }
+
     /// Keeps all rows that a later pipeline reads, however few they are: a test of what does so.
     pub fn keep_all(mut self) -> Accelerator {
         self.keep_from = 0;
