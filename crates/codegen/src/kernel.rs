@@ -164,7 +164,7 @@ pub fn generate(input: Input<'_>) -> Result<Kernel> {
     let kernels: Vec<String> =
         names.iter().zip(&bodies).map(|(name, body)| generator.text.kernel(name, body)).collect();
     let kernels = kernels.join("\n");
-    let fp64 = generator.needs_fp64 || kernels.contains("f64");
+    let fp64 = generator.needs_fp64 || bodies.iter().any(|body| body.contains("f64"));
     if fp64 && !traits.fp64 {
         return Err(Error::unsupported("the device has no double precision"));
     }

@@ -8,7 +8,8 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tandem_column::{Buffer, Column, Data, Result};
+use tandem_column::{Buffer, Column, Data, Error, Result};
+use tandem_cpu::is_away;
 use tandem_device::{Device, Kind, Memory, Queue};
 
 use super::DeviceMetrics;
@@ -50,6 +51,9 @@ impl Resident {
         if let Some(known) = columns.get(&address) {
             metrics.bytes_shared += if known.held.values.is_shared() { column.byte_len() as u64 } else { 0 };
             return Ok(known.held.clone());
+        }
+        if is_away(column) {
+            return Err(Error::internal("the values of a column are on another device"));
         }
         let held = place(column, passive, device, queue, metrics)?;
         columns.insert(address, Known { column: Arc::downgrade(column), held: held.clone() });

@@ -81,7 +81,10 @@ impl Run<'_> {
         let kernel = tandem_codegen::finish(self.fused(), output, traits, target)?;
         let program = self.program(&kernel.text)?;
         let entries = kernel.names.iter().map(|name| program.kernel(name)).collect::<Result<Vec<_>>>()?;
-        self.metrics.texts.push(kernel.text[kernel.body..].to_string());
+        let text = &kernel.text[kernel.body..];
+        self.metrics
+            .texts
+            .push(format!("// rows of {tables} tables of {places} groups, for the next pipeline\n{text}"));
         let Output::Rows { columns, .. } = kernel.output else { return Err(Error::internal("groups give rows")) };
         let shape = self.shape();
         let items = shape.groups * shape.items;

@@ -473,14 +473,11 @@ fn kernel_time(events: &[Event]) -> Duration {
     Duration::from_nanos(times.map(|times| times.ended.saturating_sub(times.started)).sum())
 }
 
-/// Returns the bytes of a column's values.
+/// Returns the bytes of a column's values, wherever they are.
 fn values_bytes(column: &Column) -> usize {
     match &column.data {
-        Data::Int { codes, .. } | Data::Dictionary { codes, .. } => codes.bytes().len(),
-        Data::Float32(values) => values.byte_len(),
-        Data::Float64(values) => values.byte_len(),
-        Data::Wide(values) => values.byte_len(),
         Data::Bytes { bytes, .. } => bytes.len(),
+        _ => column.rows * column.width(),
     }
 }
 
