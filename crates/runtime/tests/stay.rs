@@ -120,7 +120,7 @@ fn kept_rows_outlive_their_device() {
         for operation in [Operation::Allocate, Operation::Read, Operation::Fill, Operation::Launch] {
             // Each would take long: several from the first to the last.
             let count = counted.count(operation).max(1);
-            let step = (count / 8).max(1);
+            let step = (count / 4).max(1);
             faults.extend((1..=count).step_by(step).map(|at| Fault::At(operation, at)));
         }
         let mut again = 0;

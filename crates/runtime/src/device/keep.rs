@@ -95,24 +95,21 @@ impl Run<'_> {
                 rows.count = self.scan(&counts, items)?;
                 (rows.values, rows.nulls) = self.allocate_columns(&rows.columns, rows.count)?;
             }
-            let memory = |memory: Option<&Memory>| memory.cloned();
-            let mut bound: Vec<(Option<Memory>, Argument<'_>)> = Vec::with_capacity(kernel.bindings.len());
+            let mut arguments = Vec::with_capacity(kernel.bindings.len());
             for binding in &kernel.bindings {
-                bound.push(match binding {
-                    Binding::Rows => (None, Argument::U32(small(places)?)),
-                    Binding::Tables => (None, Argument::U32(small(tables)?)),
-                    Binding::Constant(value) => (None, Argument::I64(*value)),
-                    Binding::Groups => (memory(self.outputs.groups.as_ref()), Argument::Null),
-                    Binding::GroupNumbers => (memory(self.outputs.numbers.as_ref()), Argument::Null),
-                    Binding::Counts => (Some(counts.clone()), Argument::Null),
-                    Binding::Failed => (Some(failed.clone()), Argument::Null),
-                    Binding::Values(at) => (rows.values.get(*at).cloned().flatten(), Argument::Null),
-                    Binding::Nulls(at) => (rows.nulls.get(*at).cloned().flatten(), Argument::Null),
+                arguments.push(match binding {
+                    Binding::Rows => Argument::U32(small(places)?),
+                    Binding::Tables => Argument::U32(small(tables)?),
+                    Binding::Constant(value) => Argument::I64(*value),
+                    Binding::Groups => written(self.outputs.groups.as_ref()),
+                    Binding::GroupNumbers => written(self.outputs.numbers.as_ref()),
+                    Binding::Counts => Argument::Memory(&counts),
+                    Binding::Failed => Argument::Memory(&failed),
+                    Binding::Values(at) => written(rows.values.get(*at).and_then(Option::as_ref)),
+                    Binding::Nulls(at) => written(rows.nulls.get(*at).and_then(Option::as_ref)),
                     _ => return Err(Error::internal("a kernel's argument has no value")),
                 });
             }
-            let arguments: Vec<Argument<'_>> =
-                bound.iter().map(|(memory, other)| memory.as_ref().map_or(*other, Argument::Memory)).collect();
             self.metrics.launches += 1;
             self.events.push(self.queue.launch(entry, &arguments, shape, &[])?);
         }
@@ -271,6 +268,11 @@ impl Accelerator {
         let (schema, statistics) = (table.schema.clone(), table.statistics.clone());
         Ok((Table { schema, parts, statistics }, read))
     }
+}
+
+/// Binds memory, if there is some already.
+fn written(memory: Option<&Memory>) -> Argument<'_> {
+    memory.map_or(Argument::Null, Argument::Memory)
 }
 
 /// Makes a column of its values.
