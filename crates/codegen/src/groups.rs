@@ -12,8 +12,9 @@ use crate::{
     kernel::{Generator, Output},
 };
 
-/// Lays out what a group holds; returns it with the width of a group.
-fn plan(fused: &Fused, aggregates: &[FusedAggregate], shared: bool) -> Result<(Vec<Accumulator>, usize)> {
+/// Lays out what a group holds; returns it with the width of a group. Work-items may have a `shared` table, and no
+/// operations on more than `words` of 32 bits for it.
+fn plan(fused: &Fused, aggregates: &[FusedAggregate], shared: bool, words: bool) -> Result<(Vec<Accumulator>, usize)> {
     use AggregateFunction as F;
     let mut width = ROWS_COUNT + 1;
     let mut place = || {
@@ -36,13 +37,36 @@ fn plan(fused: &Fused, aggregates: &[FusedAggregate], shared: bool) -> Result<(V
                 Err(Error::unsupported(format!("{what} in a table that work-items share is not on the device yet")))
             }
         };
+        let atomic = |what: &str| match words {
+            false => Ok(()),
+            true => Err(Error::unsupported(format!("the device has no atomic operations on 64 bits, for {what}"))),
+        };
+        // Where there are only words, values of a small range are counted from its lowest.
+        let from = || match argument.map(|slot| slot.kind.repr()).filter(|_| words) {
+            None => Ok(None),
+            Some(Repr::Boolean | Repr::Bytes) => Ok(Some(0)),
+            Some(_) => {
+                let range = aggregate.argument.and_then(|slot| fused.ranges.get(slot).copied().flatten());
+                let small = range.filter(|(low, high)| i128::from(*high) - i128::from(*low) <= u32::MAX.into());
+                match small {
+                    Some((low, _)) => Ok(Some(low)),
+                    None => atomic("the smallest or largest value of a large range").map(|()| None),
+                }
+            }
+        };
         let known = aggregate.argument.is_some_and(|slot| fused.ranges.get(slot).is_some_and(Option::is_some));
         let repr = argument.map_or(Repr::Int, |slot| slot.kind.repr());
         let averages_integers = aggregate.function == F::Average && argument.is_some_and(|slot| slot.kind.is_integer());
         all.push(match (aggregate.function, repr) {
             (F::CountRows | F::Count, _) => Accumulator::Count(count),
-            (F::Sum | F::Average, Repr::Float) => Accumulator::FloatSum { sum: place(), count },
-            (F::Average, Repr::Int | Repr::Wide) if averages_integers => Accumulator::FloatSum { sum: place(), count },
+            (F::Sum | F::Average, Repr::Float) => {
+                atomic("a sum of floats")?;
+                Accumulator::FloatSum { sum: place(), count }
+            }
+            (F::Average, Repr::Int | Repr::Wide) if averages_integers => {
+                atomic("a sum of floats")?;
+                Accumulator::FloatSum { sum: place(), count }
+            }
             (F::Sum | F::Average, Repr::Int | Repr::Wide) if *narrow => Accumulator::Sum { sum: place(), count },
             (F::Sum | F::Average, Repr::Int) => Accumulator::WideSum { low: place(), high: place(), count },
             // A known range is one of 64 bits.
@@ -61,14 +85,14 @@ fn plan(fused: &Fused, aggregates: &[FusedAggregate], shared: bool) -> Result<(V
                 Accumulator::Moments { mean: place(), squares: place(), count }
             }
             (F::Min | F::BoolAnd, Repr::Int | Repr::Boolean | Repr::Float) => {
-                Accumulator::Best { best: place(), count, smallest: true }
+                Accumulator::Best { best: place(), count, smallest: true, from: from()? }
             }
             // Codes of a sorted dictionary are in the order of its words.
             (F::Min | F::Max, Repr::Bytes) => {
-                Accumulator::Best { best: place(), count, smallest: aggregate.function == F::Min }
+                Accumulator::Best { best: place(), count, smallest: aggregate.function == F::Min, from: from()? }
             }
             (F::Max | F::BoolOr, Repr::Int | Repr::Boolean | Repr::Float) => {
-                Accumulator::Best { best: place(), count, smallest: false }
+                Accumulator::Best { best: place(), count, smallest: false, from: from()? }
             }
             (function, _) => {
                 return Err(Error::unsupported(format!("the aggregate {} is not on the device yet", function.name())));
@@ -124,12 +148,17 @@ impl Generator<'_> {
     ) -> Result<Vec<Accumulator>> {
         let traits = self.input.traits;
         let shared = !traits.chunked || matches!(groups, Groups::Hashed(_));
-        if shared && !traits.int64_atomics {
-            return Err(Error::unsupported("the device has no atomic operations on 64 bits"));
-        }
+        let words = shared && !traits.int64_atomics;
+        self.needs_int64_atomics = shared && !words;
         let remark = "one table, or one for each work-item";
         let out = self.text.argument(Binding::Groups, "GLOBAL i64 *", "groups", remark);
-        let (accumulators, width) = plan(self.input.fused, aggregates, shared)?;
+        let (accumulators, width) = plan(self.input.fused, aggregates, shared, words)?;
+        if let (true, Groups::Hashed(keys)) = (words, groups)
+            && key_bits(keys) > 62
+        {
+            let reason = "the device has no atomic operations on 64 bits, for groups by more than 62 bits of keys";
+            return Err(Error::unsupported(reason));
+        }
         match groups {
             Groups::Array(_, groups) => {
                 self.text.line(format!("GLOBAL i64 *const table = TABLE({out}, {}UL);", groups * width));
@@ -262,8 +291,8 @@ impl Generator<'_> {
                     self.text.line(format!("add_moments({places}, {value});"));
                     ROWS_COUNT
                 }
-                Accumulator::Best { best, count, smallest } => {
-                    self.add_to(registers, if smallest { "LEAST" } else { "MOST" }, &place(best), &value);
+                Accumulator::Best { best, count, smallest, from } => {
+                    self.add_to(registers, choose(smallest, from), &place(best), &value);
                     count
                 }
             };
@@ -281,8 +310,8 @@ impl Generator<'_> {
         let name = place.trim_start_matches('&');
         self.text.line(match (registers, operation) {
             (false, _) => format!("{}{operation}({place}, {value});", self.held.prefix()),
-            (true, "LEAST") => format!("if ({value} < {name}) {name} = {value};"),
-            (true, "MOST") => format!("if ({value} > {name}) {name} = {value};"),
+            (true, "LEAST" | "LEAST_32") => format!("if ({value} < {name}) {name} = {value};"),
+            (true, "MOST" | "MOST_32") => format!("if ({value} > {name}) {name} = {value};"),
             (true, _) => format!("{name} += {value};"),
         });
     }
@@ -303,7 +332,13 @@ impl Generator<'_> {
                 let wide = term.integer()?.wide();
                 self.text.define("wide", &wide)
             }
+            // Codes count from 0.
             Accumulator::Best { .. } if term.words.is_some() => term.value.clone(),
+            Accumulator::Best { from: Some(from), .. } => {
+                let from = self.text.argument(Binding::Constant(*from), "const i64", "", "");
+                let value = term.integer()?.to(Width::Long);
+                self.text.define("i64", &format!("WRAP_SUBTRACT({value}, {from})"))
+            }
             Accumulator::WideSum { .. } => term.integer()?.long(),
             _ => term.integer()?.to(Width::Long),
         })
@@ -423,9 +458,7 @@ impl Generator<'_> {
                 Accumulator::LimbSum { first, .. } => (first..first + 4).for_each(|at| write("ADD", at, number(at))),
                 Accumulator::WideBest { .. } => {}
                 Accumulator::Moments { .. } => continue,
-                Accumulator::Best { best, smallest, .. } => {
-                    write(if smallest { "LEAST" } else { "MOST" }, best, number(best));
-                }
+                Accumulator::Best { best, smallest, from, .. } => write(choose(smallest, from), best, number(best)),
             }
             let count = accumulator.count();
             if count != ROWS_COUNT {
@@ -433,4 +466,24 @@ impl Generator<'_> {
             }
         }
     }
+}
+
+/// Returns the operation that keeps the smaller or larger of two values.
+fn choose(smallest: bool, from: Option<i64>) -> &'static str {
+    match (smallest, from) {
+        (true, None) => "LEAST",
+        (false, None) => "MOST",
+        (true, Some(_)) => "LEAST_32",
+        (false, Some(_)) => "MOST_32",
+    }
+}
+
+/// Returns how many bits the numbers of groups have.
+fn key_bits(keys: &[HashKey]) -> u32 {
+    let bits = |key: &HashKey| match key.of {
+        KeyOf::Place(place) => key.shift + 64 - place.size.saturating_sub(1).leading_zeros(),
+        // Rows and entries are numbers of 32 bits.
+        KeyOf::Entry(_) | KeyOf::Row => key.shift + 32,
+    };
+    keys.iter().map(bits).max().unwrap_or(0)
 }

@@ -115,6 +115,7 @@ pub(crate) struct Generator<'f> {
     pub(crate) needs_fp64: bool,
     /// Rows are listed a strip at a time.
     lists: bool,
+    pub(crate) needs_int64_atomics: bool,
 }
 
 /// A filter on the codes of a source column.
@@ -148,6 +149,7 @@ pub(crate) fn generate_from(input: Input<'_>, leftovers: Option<usize>) -> Resul
         leftovers,
         needs_fp64: false,
         lists: false,
+        needs_int64_atomics: false,
     };
     let rows = generator.text.argument(Binding::Rows, "const u32", "rows", "");
     let (names, bodies, output) = match &fused.sink {
@@ -170,17 +172,20 @@ pub(crate) fn generate_from(input: Input<'_>, leftovers: Option<usize>) -> Resul
             (["count", "generate"].as_slice(), vec![count, generate], Output::Rows { columns, ordinals })
         }
     };
-    if generator.needs_fp64 && !traits.fp64 {
+    let kernels: Vec<String> =
+        names.iter().zip(&bodies).map(|(name, body)| generator.text.kernel(name, body)).collect();
+    let kernels = kernels.join("\n");
+    let fp64 = generator.needs_fp64 || bodies.iter().any(|body| body.contains("f64"));
+    if fp64 && !traits.fp64 {
         return Err(Error::unsupported("the device has no double precision"));
     }
-    let mut text = prelude(target, traits);
+    let uses = Uses { chunked: traits.chunked, fp64, int64_atomics: generator.needs_int64_atomics };
+    let mut text = prelude(target, uses);
     if generator.lists {
         text.push_str(&positions());
     }
     let body = text.len();
-    let kernels: Vec<String> =
-        names.iter().zip(&bodies).map(|(name, body)| generator.text.kernel(name, body)).collect();
-    text.push_str(&kernels.join("\n"));
+    text.push_str(&kernels);
     Ok(Kernel { text, names, body, bindings: generator.text.bindings(), output })
 }
 
@@ -194,15 +199,23 @@ fn positions() -> String {
     format!("__constant u64 positions[256] = {{{}}};\n\n", words.join(", "))
 }
 
-pub(crate) fn prelude(target: Target, traits: Traits) -> String {
+/// What a text uses of a device: devices that differ in other things share its program.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Uses {
+    pub(crate) chunked: bool,
+    pub(crate) fp64: bool,
+    pub(crate) int64_atomics: bool,
+}
+
+pub(crate) fn prelude(target: Target, uses: Uses) -> String {
     let mut text = String::new();
-    if traits.chunked {
+    if uses.chunked {
         text.push_str("#define CHUNKED\n");
     }
-    if traits.fp64 {
+    if uses.fp64 {
         text.push_str("#define FP64\n");
     }
-    if traits.int64_atomics {
+    if uses.int64_atomics {
         text.push_str("#define ATOM64\n");
     }
     text.push_str(match target {

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod expression;
+mod finish;
 mod groups;
 mod kernel;
 mod leftovers;
@@ -22,6 +23,7 @@ mod text;
 use tandem_column::{Column, Data, Result};
 use tandem_pipeline::fused::Origin;
 
+pub use finish::finish;
 pub use kernel::{Input, Kernel, Output, generate};
 pub use leftovers::generate_leftovers;
 pub use mapping::Mapping;
@@ -173,6 +175,8 @@ pub enum Binding {
     Constant(i64),
     /// The tables of groups, 64-bit numbers.
     Groups,
+    /// How many tables of groups there are, 32 bits.
+    Tables,
     /// The number of each place of a hash table of groups, 64 bits; all ones where it has none.
     GroupNumbers,
     /// How many places a hash table of groups has, less one, 32 bits.

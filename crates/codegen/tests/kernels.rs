@@ -2,11 +2,14 @@
 
 use std::{fs, path::Path};
 
-use tandem_codegen::{Form, Input, Layout, Target, Traits, generate, generate_leftovers};
+use tandem_codegen::{Form, Input, Layout, Target, Traits, finish, generate, generate_leftovers};
 use tandem_pipeline::{
     Aggregate, AggregateFunction, Arithmetic, ArithmeticOperator, Comparison, Expr, Failure, JoinKind, Overflow, Slot,
     Type, Value,
-    fused::{Fused, FusedAggregate, FusedProbe, FusedSink, FusedStep, GroupKey, Lookup, OrderKey, Origin, Packed, Way},
+    fused::{
+        Fused, FusedAggregate, FusedProbe, FusedSink, FusedStep, GroupKey, HashKey, KeyOf, Lookup, OrderKey, Origin,
+        Packed, Way,
+    },
 };
 
 const PROCESSOR: Traits = Traits { chunked: true, fp64: true, int64_atomics: true, traced: false };
@@ -110,6 +113,64 @@ fn words() -> Fused {
         steps: vec![FusedStep::Filter(like)],
         sink: FusedSink::Groups { keys: Vec::new(), groups: 1, aggregates: Vec::new() },
     }
+}
+
+/// Groups by two keys, with aggregates of every kind that is finished on the device; without floats, by hash.
+fn finishing(hashed: bool) -> Fused {
+    let decimal = |precision, scale| Type::Decimal { precision, scale };
+    let aggregate = |function, argument, kind, overflow, narrow| FusedAggregate {
+        aggregate: Aggregate { function, argument, distinct: false, filter: None, kind, overflow },
+        narrow,
+    };
+    use AggregateFunction as F;
+    let mut aggregates = vec![
+        aggregate(F::CountRows, None, Type::Int64, Overflow::Error, false),
+        aggregate(F::Sum, Some(2), decimal(25, 2), Overflow::Error, true),
+        aggregate(F::Average, Some(2), decimal(19, 6), Overflow::Null, false),
+        aggregate(F::Max, Some(2), decimal(15, 2), Overflow::Error, false),
+        aggregate(F::Sum, Some(3), decimal(38, 4), Overflow::Error, false),
+    ];
+    if !hashed {
+        aggregates.push(aggregate(F::Average, Some(4), Type::Float32, Overflow::Error, false));
+        aggregates.push(aggregate(F::Min, Some(4), Type::Float64, Overflow::Error, false));
+    }
+    let keys = [(0, 10, 7, true), (1, -3, 5, false)];
+    let keys = keys.map(|(slot, min, size, nullable)| GroupKey { slot, min, size, nullable });
+    let hash_keys = vec![
+        HashKey { of: KeyOf::Place(keys[0]), shift: 0 },
+        HashKey { of: KeyOf::Place(GroupKey { size: 1 << 40, ..keys[1] }), shift: 3 },
+    ];
+    Fused {
+        slots: vec![
+            slot("brand", Type::Int32, true),
+            slot("year", Type::Int64, false),
+            slot("price", decimal(15, 2), true),
+            slot("charge", decimal(38, 4), false),
+            slot("weight", Type::Float64, false),
+        ],
+        ranges: vec![None, None, Some((-500, 1_000_000)), None, None],
+        origins: (0..5).map(Origin::Column).collect(),
+        lookups: Vec::new(),
+        steps: Vec::new(),
+        sink: match hashed {
+            true => FusedSink::Hashed { keys: hash_keys, aggregates },
+            false => FusedSink::Groups { keys: keys.to_vec(), groups: 35, aggregates },
+        },
+    }
+}
+
+fn finishing_columns() -> Vec<tandem_column::Result<Layout>> {
+    let forms = [(Form::Code(1), true), (Form::Code(8), false), (Form::Code(4), true), (Form::Wide, false)];
+    let layout = |(form, nullable)| Ok(Layout { form, nullable });
+    forms.into_iter().chain([(Form::Float64, false)]).map(layout).collect()
+}
+
+/// Returns the kernels that make rows of groups.
+fn finished(fused: &Fused, traits: Traits) -> String {
+    let (columns, target) = (finishing_columns(), Target::OpenCl);
+    let counted = generate(Input { fused, columns: &columns, payloads: &[], traits, target }).expect("a kernel");
+    let finished = finish(fused, &counted.output, traits, target).expect("a kernel");
+    finished.text[finished.body..].to_string()
 }
 
 fn one_group_layouts() -> Vec<tandem_column::Result<Layout>> {
@@ -243,6 +304,10 @@ fn kernels_read_as_the_plan() {
     let input = Input { fused, columns: &columns, payloads: &payloads_of, traits: PROCESSOR, target: Target::OpenCl };
     let leftovers = generate_leftovers(input, 1).expect("a kernel can be generated");
     golden("leftovers", &leftovers.text[leftovers.body..]);
+    let poor = Traits { fp64: false, int64_atomics: false, ..GPU };
+    golden("finish", &finished(&finishing(false), GPU));
+    golden("finish-hashed", &finished(&finishing(true), PROCESSOR));
+    golden("words-of-groups", &kernel(&finishing(true), &finishing_columns(), &[], poor, Target::OpenCl));
     // One body for all targets.
     let cuda = kernel(&groups(), &wide(), &payloads(), GPU, Target::Cuda);
     assert_eq!(cuda, kernel(&groups(), &wide(), &payloads(), GPU, Target::OpenCl));
@@ -271,9 +336,23 @@ fn what_a_device_lacks_is_a_reason() {
             .expect_err("not on this device")
             .message
     };
+    // Sums are of words.
+    let kernel_of = |fused: &Fused, columns: &[_], traits| {
+        generate(Input { fused, columns, payloads: &[], traits, target: Target::OpenCl }).expect("a kernel").text
+    };
+    let text = kernel_of(&one_group(Overflow::Wrap), &one_group_layouts(), poor);
+    assert!(!text.contains("#define ATOM64\n") && !text.contains("#define FP64\n"));
+    // What does not need what a device lacks is the same text for all.
+    let rich = kernel_of(&one_group(Overflow::Wrap), &one_group_layouts(), PROCESSOR);
+    assert_eq!(rich, kernel_of(&one_group(Overflow::Wrap), &one_group_layouts(), Traits { chunked: true, ..poor }));
+    let mut best = one_group(Overflow::Wrap);
+    let FusedSink::Groups { aggregates, .. } = &mut best.sink else { panic!("groups") };
+    aggregates[0].aggregate.function = AggregateFunction::Max;
+    assert!(kernel_of(&best, &one_group_layouts(), poor).contains("MOST_32(table"));
+    best.ranges = Vec::new();
     assert_eq!(
-        reason(&one_group(Overflow::Wrap), &one_group_layouts(), poor),
-        "the device has no atomic operations on 64 bits"
+        reason(&best, &one_group_layouts(), poor),
+        "the device has no atomic operations on 64 bits, for the smallest or largest value of a large range"
     );
     // A processor's work-items have a table each.
     let processor = Traits { chunked: true, ..poor };
@@ -290,6 +369,7 @@ fn what_a_device_lacks_is_a_reason() {
     let float = Ok(Layout { form: Form::Float64, nullable: false });
     let columns = [code(2), code(1), code(4), float];
     assert_eq!(reason(&floats, &columns, processor), "the device has no double precision");
+    assert_eq!(reason(&floats, &columns, poor), "the device has no atomic operations on 64 bits, for a sum of floats");
 }
 
 fn golden(name: &str, text: &str) {

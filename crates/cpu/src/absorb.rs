@@ -136,7 +136,7 @@ impl Job {
     }
 
     /// Makes a vector of a column.
-    fn vector(&self, expr: &Expr, parts: &[usize], column: Collected) -> Result<Rc<Vector>> {
+    pub(crate) fn vector(&self, expr: &Expr, parts: &[usize], column: Collected) -> Result<Rc<Vector>> {
         match (column, parts) {
             (Collected::Numbers(numbers, nulls), parts) => Ok(Rc::new(self.vector_of(expr, parts, numbers, nulls)?)),
             (Collected::Wide(values, nulls), _) => {
@@ -196,7 +196,7 @@ impl Job {
         }
     }
 
-    fn dictionary(&self, expr: &Expr, part: usize) -> Option<Arc<Dictionary>> {
+    pub(crate) fn dictionary(&self, expr: &Expr, part: usize) -> Option<Arc<Dictionary>> {
         let Expr::Slot(slot) = expr else { return None };
         let column = match &self.layout.origins[*slot] {
             Origin::Source(column) => &*self.table.parts.get(part)?.columns[*column],

@@ -116,6 +116,8 @@ pub struct Job {
     pub(crate) notes: Vec<String>,
     /// Rows a plain limit still wants.
     pub(crate) enough: Option<usize>,
+    /// A later pipeline reads the rows, and these alone.
+    pub(crate) read_later: bool,
     pub(crate) emitted: AtomicUsize,
 }
 
@@ -156,6 +158,8 @@ pub struct Worker {
     pub(crate) built: Option<Build>,
     /// The build rows that come out of joins at the end are among its rows already.
     pub(crate) leftovers: bool,
+    /// The rows, if a device keeps them.
+    pub(crate) kept: Option<Table>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -233,6 +237,7 @@ impl Job {
             sorted: false,
             built: None,
             leftovers: false,
+            kept: None,
         }
     }
 
@@ -371,6 +376,7 @@ impl Job {
             }
         }
         let built = workers.iter_mut().find_map(|worker| worker.built.take());
+        let kept = workers.iter_mut().find_map(|worker| worker.kept.take());
         let sorted = matches!(workers.as_slice(), [worker] if worker.sorted);
         let (mut collectors, mut states) = (Vec::new(), Vec::new());
         for worker in workers {
@@ -380,6 +386,10 @@ impl Job {
             }
         }
         let (output, rows, bytes) = match &self.sink {
+            _ if let Some(table) = kept => {
+                let rows = table.rows();
+                (Output::Rows(table), rows, 0)
+            }
             SinkPlan::Build { keys, kinds, used, .. } => {
                 let build = match built {
                     Some(build) => build,

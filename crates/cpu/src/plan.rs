@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use tandem_column::{BLOCK_ROWS, Data, Field, Repr, Table};
-use tandem_pipeline::{Expr, JoinKind, Pipeline, PipelineId, Probe, Query, Sink, SlotId, Step, range::Range};
+use tandem_pipeline::{Expr, JoinKind, Pipeline, PipelineId, Probe, Query, Sink, SlotId, Source, Step, range::Range};
 
 use crate::{
     aggregate::AggregatePlan,
@@ -373,9 +373,18 @@ impl<'q> Planner<'q> {
             labels: self.labels,
             notes: self.notes,
             enough,
+            read_later: read_later(self.query, id),
             emitted: AtomicUsize::new(0),
         }
     }
+}
+
+/// Tells whether a later pipeline's source is this one's rows alone.
+fn read_later(query: &Query, id: PipelineId) -> bool {
+    query
+        .pipelines
+        .iter()
+        .any(|pipeline| matches!(&pipeline.source, Source::Result { pipelines } if *pipelines == [id]))
 }
 
 /// Reads off the query what later probes ask of a build.

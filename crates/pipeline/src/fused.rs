@@ -287,6 +287,8 @@ pub enum Accumulator {
         count: usize,
         /// The smallest, rather than the largest.
         smallest: bool,
+        /// Its distance from this number is held, in the lower 32 bits alone.
+        from: Option<i64>,
     },
     /// The smallest or largest 128-bit value, and the count.
     WideBest {

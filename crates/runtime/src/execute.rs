@@ -61,11 +61,24 @@ pub struct Execution {
     pub metrics: QueryMetrics,
 }
 
-/// What pipelines have left so far.
-#[derive(Default)]
+/// Rows that a pipeline left.
+#[derive(Clone)]
 struct Left {
-    rows: HashMap<usize, Arc<Table>>,
+    table: Arc<Table>,
+    /// The device that keeps the values.
+    on: Option<Arc<Accelerator>>,
+}
+
+/// A query on its way: what its pipelines have left so far.
+struct Way<'q> {
+    runtime: &'q Runtime,
+    query: &'q Query,
+    inputs: &'q Inputs,
+    options: &'q Options,
+    settings: Settings,
+    rows: HashMap<usize, Left>,
     builds: HashMap<usize, Arc<Build>>,
+    metrics: QueryMetrics,
 }
 
 impl Runtime {
@@ -82,43 +95,148 @@ impl Runtime {
             memory: options.memory.clone(),
             stop: options.cancel.flag(),
         };
-        let mut left = Left::default();
-        let mut metrics = QueryMetrics::default();
-        for (id, pipeline) in query.pipelines.iter().enumerate() {
-            options.cancel.check()?;
-            let began = Instant::now();
-            let table = source(pipeline, inputs, &left)?;
-            let rows_in = table.rows() as u64;
-            options.progress.total.fetch_add(rows_in, Ordering::Relaxed);
-            let mut job = Job::new(query, id, table, &|build| left.builds.get(&build).cloned(), &settings)?;
-            if merges(query, id, job.table(), inputs) {
-                job.merge();
-            }
-            options.progress.done.fetch_add(job.skipped() as u64, Ordering::Relaxed);
-            let mut place = Place::default();
-            let workers = match place.on_devices(id, &job, options) {
-                Some(workers) => workers,
-                None => self.on_processor(&job, options)?,
-            };
-            let (output, steps) = job.finish(workers, &|tasks, task| self.parallel(tasks, &options.cancel, task))?;
-            metrics.pipelines.push(PipelineMetrics {
-                rows_in,
-                rows_out: steps.last().map_or(0, |sink| sink.rows_out),
-                rows_skipped: job.skipped() as u64,
-                elapsed: began.elapsed(),
-                notes: job.notes().to_vec(),
-                steps,
-                device: place.device,
-                reason: place.reason,
-            });
-            match output {
-                Output::Rows(table) => drop(left.rows.insert(id, Arc::new(table))),
-                Output::Build(build) => drop(left.builds.insert(id, build)),
-            }
+        let (rows, builds, metrics) = (HashMap::new(), HashMap::new(), QueryMetrics::default());
+        let mut way = Way { runtime: self, query, inputs, options, settings, rows, builds, metrics };
+        for id in 0..query.pipelines.len() {
+            let (output, metrics) = way.run(id, &options.devices)?;
+            way.metrics.pipelines.push(metrics);
+            way.leave(id, output);
         }
         let last = query.pipelines.len().wrapping_sub(1);
-        let table = left.rows.remove(&last).ok_or_else(|| Error::internal("the last pipeline gives no rows"))?;
-        Ok(Execution { table: Arc::unwrap_or_clone(table), metrics })
+        let left = way.rows.remove(&last).ok_or_else(|| Error::internal("the last pipeline gives no rows"))?;
+        Ok(Execution { table: Arc::unwrap_or_clone(left.table), metrics: way.metrics })
+    }
+}
+
+impl Way<'_> {
+    /// Runs a pipeline, on devices if it can.
+    fn run(&mut self, id: usize, devices: &[Arc<Accelerator>]) -> Result<(Output, PipelineMetrics)> {
+        let options = self.options;
+        options.cancel.check()?;
+        let began = Instant::now();
+        let Left { table, on } = self.source(id)?;
+        let rows_in = table.rows() as u64;
+        options.progress.total.fetch_add(rows_in, Ordering::Relaxed);
+        let mut job = self.job(id, table)?;
+        // Rows that are on one device are computed there, unless values of theirs are wanted here.
+        let mut away = on.is_some();
+        if away && (devices.is_empty() || job.fetches_source()) {
+            job = self.job_here(id)?;
+            away = false;
+        }
+        let devices = if let (Some(on), true) = (&on, away) { std::slice::from_ref(on) } else { devices };
+        let mut place = Place::default();
+        let workers = match place.on_devices(id, &job, devices, options) {
+            Some(workers) => workers,
+            None => {
+                if away {
+                    job = self.job_here(id)?;
+                }
+                self.runtime.on_processor(&job, options)?
+            }
+        };
+        options.progress.done.fetch_add(job.skipped() as u64, Ordering::Relaxed);
+        let parallel = |tasks: usize, task: &(dyn Fn(usize) -> Result<()> + Sync)| {
+            self.runtime.parallel(tasks, &options.cancel, task)
+        };
+        let (output, steps) = job.finish(workers, &parallel)?;
+        let metrics = PipelineMetrics {
+            rows_in,
+            rows_out: steps.last().map_or(0, |sink| sink.rows_out),
+            rows_skipped: job.skipped() as u64,
+            elapsed: began.elapsed(),
+            notes: job.notes().to_vec(),
+            steps,
+            device: place.device,
+            reason: place.reason,
+        };
+        Ok((output, metrics))
+    }
+
+    fn job(&self, id: usize, table: Arc<Table>) -> Result<Job> {
+        let mut job = Job::new(self.query, id, table, &|build| self.builds.get(&build).cloned(), &self.settings)?;
+        if merges(self.query, id, job.table(), self.inputs) {
+            job.merge();
+        }
+        Ok(job)
+    }
+
+    fn job_here(&mut self, id: usize) -> Result<Job> {
+        let table = self.source_here(id)?;
+        self.job(id, table)
+    }
+
+    /// Keeps what a pipeline left for later ones.
+    fn leave(&mut self, id: usize, output: Output) {
+        match output {
+            Output::Rows(table) => {
+                let on = self.options.devices.iter().find(|device| device.keeps(&table)).cloned();
+                self.rows.insert(id, Left { table: Arc::new(table), on });
+            }
+            Output::Build(build) => drop(self.builds.insert(id, build)),
+        }
+    }
+
+    /// Returns the rows of a pipeline, with their values. Those that are lost with a device are computed again.
+    fn rows_here(&mut self, id: usize) -> Result<Arc<Table>> {
+        let missing = || Error::internal("a pipeline reads the rows of one that gives none");
+        let Left { table, on } = self.rows.get(&id).cloned().ok_or_else(missing)?;
+        let Some(on) = on else { return Ok(table) };
+        match on.fetch(&table) {
+            Ok((table, bytes)) => {
+                if let Some(device) = &mut self.metrics.pipelines[id].device {
+                    device.bytes_back += bytes;
+                }
+                self.leave(id, Output::Rows(table));
+            }
+            Err(error) => {
+                let (output, metrics) = self.run(id, &[])?;
+                self.metrics.pipelines[id] = PipelineMetrics { reason: Some(error.message), ..metrics };
+                self.leave(id, output);
+            }
+        }
+        Ok(self.rows.get(&id).ok_or_else(missing)?.table.clone())
+    }
+
+    /// Finds the rows of a pipeline's source, with exactly the source's columns, wherever they are.
+    fn source(&mut self, id: usize) -> Result<Left> {
+        if let Source::Result { pipelines } = &self.query.pipelines[id].source
+            && let [only] = pipelines.as_slice()
+            && let Some(left) = self.rows.get(only)
+        {
+            return Ok(left.clone());
+        }
+        Ok(Left { table: self.source_here(id)?, on: None })
+    }
+
+    /// Finds the rows of a pipeline's source, with their values.
+    fn source_here(&mut self, id: usize) -> Result<Arc<Table>> {
+        let pipeline = &self.query.pipelines[id];
+        match &pipeline.source {
+            Source::Table { table, columns } => {
+                let found = self.inputs.tables.get(table);
+                let found =
+                    found.ok_or_else(|| Error::internal(format!("no table was given for the source {table}")))?;
+                if columns.iter().any(|column| *column >= found.schema.len()) {
+                    return Err(Error::internal(format!("the table {table} has fewer columns than its source names")));
+                }
+                Ok(Arc::new(found.project(columns)))
+            }
+            Source::Block { name } => {
+                let found = self.inputs.blocks.get(name);
+                Ok(found.ok_or_else(|| Error::internal(format!("no block was given for the source {name}")))?.clone())
+            }
+            Source::Result { pipelines } => {
+                let missing = || Error::internal("a pipeline reads the rows of one that gives none");
+                let mut tables = pipelines.iter().map(|id| self.rows_here(*id));
+                let first = tables.next().ok_or_else(missing)??;
+                tables.try_fold(first, |all, table| Ok(Arc::new(all.append(&*table?)?)))
+            }
+            Source::Values { rows } => {
+                let slots = &pipeline.slots[..pipeline.source_columns()];
+                Ok(Arc::new(tandem_cpu::values_table(slots, rows)))
+            }
+        }
     }
 }
 
@@ -147,11 +265,17 @@ struct Place {
 
 impl Place {
     /// Runs a job on the devices, if there are any; `None`, with the reason, if the processor has to.
-    fn on_devices(&mut self, id: usize, job: &Job, options: &Options) -> Option<Vec<Worker>> {
-        if options.devices.is_empty() {
+    fn on_devices(
+        &mut self,
+        id: usize,
+        job: &Job,
+        devices: &[Arc<Accelerator>],
+        options: &Options,
+    ) -> Option<Vec<Worker>> {
+        if devices.is_empty() {
             return None;
         }
-        match share(&options.devices, id, job, &options.cancel) {
+        match share(devices, id, job, &options.cancel) {
             Ok((workers, metrics)) => {
                 let rows: usize = (0..job.morsels()).map(|morsel| job.morsel_rows(morsel)).sum();
                 options.progress.done.fetch_add(rows as u64, Ordering::Relaxed);
@@ -188,32 +312,4 @@ fn merges(query: &Query, id: usize, table: &Table, inputs: &Inputs) -> bool {
                 _ => true,
             })
         })
-}
-
-/// Finds the rows of a pipeline's source, with exactly the source's columns.
-fn source(pipeline: &Pipeline, inputs: &Inputs, left: &Left) -> Result<Arc<Table>> {
-    match &pipeline.source {
-        Source::Table { table, columns } => {
-            let found = inputs.tables.get(table);
-            let found = found.ok_or_else(|| Error::internal(format!("no table was given for the source {table}")))?;
-            if columns.iter().any(|column| *column >= found.schema.len()) {
-                return Err(Error::internal(format!("the table {table} has fewer columns than its source names")));
-            }
-            Ok(Arc::new(found.project(columns)))
-        }
-        Source::Block { name } => {
-            let found = inputs.blocks.get(name);
-            Ok(found.ok_or_else(|| Error::internal(format!("no block was given for the source {name}")))?.clone())
-        }
-        Source::Result { pipelines } => {
-            let missing = || Error::internal("a pipeline reads the rows of one that gives none");
-            let mut tables = pipelines.iter().map(|id| left.rows.get(id).cloned().ok_or_else(missing));
-            let first = tables.next().ok_or_else(missing)??;
-            tables.try_fold(first, |all, table| Ok(Arc::new(all.append(&*table?)?)))
-        }
-        Source::Values { rows } => {
-            let slots = &pipeline.slots[..pipeline.source_columns()];
-            Ok(Arc::new(tandem_cpu::values_table(slots, rows)))
-        }
-    }
 }

@@ -43,8 +43,8 @@ fn devices() -> Vec<(String, Arc<Accelerator>)> {
     let mut all = Vec::new();
     for device in found(&Search::from_environment(), Backend::OpenCl) {
         let name = device.info().id();
-        all.push((name.clone(), Arc::new(Accelerator::new(device.clone()))));
-        all.push((format!("{name} in turn"), Arc::new(Accelerator::new(device).in_turn())));
+        all.push((name.clone(), Arc::new(Accelerator::new(device.clone()).keep_all())));
+        all.push((format!("{name} in turn"), Arc::new(Accelerator::new(device).in_turn().keep_all())));
     }
     match Shim::open() {
         Ok(shim) => all.push(("shim".into(), Arc::new(Accelerator::new(Arc::new(shim))))),
@@ -83,21 +83,33 @@ fn products_are_rounded_on_devices() {
     }
 }
 
-fn few(name: &str, devices: Vec<Arc<dyn Device>>) {
-    let devices: Vec<Arc<Accelerator>> = devices.into_iter().map(|device| Arc::new(Accelerator::new(device))).collect();
+fn few(name: &str, devices: Vec<Accelerator>) {
+    let devices: Vec<Arc<Accelerator>> = devices.into_iter().map(Arc::new).collect();
     if !devices.is_empty() {
         corpus::agree(name, &devices, corpus::seeds(OTHER_QUERIES), 200);
     }
 }
 
+fn accelerators(devices: Vec<Arc<dyn Device>>) -> Vec<Accelerator> {
+    devices.into_iter().map(Accelerator::new).collect()
+}
+
+/// Devices without double precision and 64-bit atomics, with kernels for processors and for GPUs, and for CUDA.
 #[test]
 fn random_queries_agree_on_poor_devices() {
-    few("opencl-poor", found(&Search { poor: true, ..Search::default() }, Backend::OpenCl));
+    let poor = Search { poor: true, ..Search::default() };
+    few("opencl-poor", accelerators(found(&poor, Backend::OpenCl)));
+    let in_turn = |accelerator: Accelerator| accelerator.in_turn().keep_all();
+    few("opencl-poor in turn", accelerators(found(&poor, Backend::OpenCl)).into_iter().map(in_turn).collect());
+    if let Ok(shim) = Shim::open() {
+        few("shim-poor", vec![Accelerator::new(Arc::new(shim)).poor()]);
+    }
 }
 
 #[test]
 fn random_queries_agree_on_simulated_devices() {
-    few("sim", found(&Search { simulate: Some("titan-rtx".to_owned()), ..Search::default() }, Backend::Sim));
+    let simulated = Search { simulate: Some("titan-rtx".to_owned()), ..Search::default() };
+    few("sim", accelerators(found(&simulated, Backend::Sim)).into_iter().map(Accelerator::keep_all).collect());
 }
 
 /// Columns are copied, parts ahead of the kernels.
@@ -127,7 +139,7 @@ fn random_queries_agree_on_two_devices() {
 fn child_uses_two_devices() {
     let devices = found(&Search::default(), Backend::OpenCl);
     assert_eq!(devices.len(), 2, "{devices:?}");
-    few("opencl-two-devices", devices);
+    few("opencl-two-devices", accelerators(devices));
 }
 
 #[test]

@@ -31,6 +31,8 @@ use recorder::Recorder;
 
 /// How many random queries run under the sanitizers.
 const SANITIZED_QUERIES: u64 = 200;
+/// How many of them, or of those under oclgrind, do without double precision and 64-bit atomics.
+const POOR_QUERIES: u64 = 60;
 /// The most rows of their tables: several for each of the shim's threads.
 const SANITIZED_ROWS: usize = 2000;
 /// How many random queries run under oclgrind, which interprets kernels, once for each way of dealing out rows.
@@ -68,14 +70,14 @@ fn skip(variable: &str, reason: &str) {
 #[ignore = "a child of sanitizers_find_nothing: needs its environment"]
 fn child_runs_sanitized() {
     let shim = Shim::sanitized().expect("the environment is right");
-    let accelerator = Arc::new(Accelerator::new(Arc::new(shim)));
-    corpus::agree(
-        "sanitized shim",
-        std::slice::from_ref(&accelerator),
-        corpus::seeds(SANITIZED_QUERIES),
-        SANITIZED_ROWS,
-    );
-    corpus::fail_alike("sanitized shim", &accelerator);
+    let shim: Arc<dyn Device> = Arc::new(shim);
+    let accelerator = Arc::new(Accelerator::new(shim.clone()).keep_all());
+    let agree = |name: &str, accelerator: &Arc<Accelerator>, queries: u64| {
+        corpus::agree(name, std::slice::from_ref(accelerator), corpus::seeds(queries), SANITIZED_ROWS);
+        corpus::fail_alike(name, accelerator);
+    };
+    agree("sanitized shim", &accelerator, SANITIZED_QUERIES);
+    agree("sanitized poor shim", &Arc::new(Accelerator::new(shim).poor().keep_all()), POOR_QUERIES);
 }
 
 #[test]
@@ -195,7 +197,8 @@ fn assemble(ptxas: &Path, ptx: &str, (major, minor): (i32, i32)) -> Result<(), S
 fn cuda_texts() -> BTreeSet<String> {
     let recorder = Arc::new(Recorder::new().expect("there is g++"));
     let runtime = Runtime::new(1);
-    let options = Options { devices: vec![Arc::new(Accelerator::new(recorder.clone()))], ..Options::default() };
+    let options =
+        Options { devices: vec![Arc::new(Accelerator::new(recorder.clone()).keep_all())], ..Options::default() };
     for seed in corpus::seeds(NVIDIA_QUERIES) {
         let (tables, query) = corpus::query(seed, 50);
         let inputs = Inputs { tables: tables.into_iter().collect(), ..Inputs::default() };
@@ -205,15 +208,19 @@ fn cuda_texts() -> BTreeSet<String> {
     let mut texts = recorder.texts();
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("crates lie side by side");
     let read = |path: PathBuf| fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    // Goldens are bodies, which targets share, behind the prelude that any text begins with.
+    // Goldens are bodies, which targets share, behind the prelude that any text begins with once it is told what is used.
     let any = texts.first().expect("queries give kernels");
-    let prelude = any[..any.find("KERNEL void").expect("a text has a kernel")].to_owned();
+    let begin = any.find("// What").expect("a prelude says what it is");
+    let prelude = any[begin..any.find("KERNEL void").expect("a text has a kernel")].to_owned();
     for entry in fs::read_dir(crates.join("codegen/tests")).expect("there are goldens").flatten() {
         // Strips are how processors deal rows out.
         let golden = entry.path().extension().is_some_and(|extension| extension == "cl");
         let body = if golden { read(entry.path()) } else { continue };
         if !body.contains("FOR_STRIPS") {
-            texts.insert(prelude.clone() + &body);
+            // With and without atomic operations on 64 bits.
+            for uses in ["#define FP64\n#define ATOM64\n", "#define FP64\n"] {
+                texts.insert(uses.to_owned() + &prelude + &body);
+            }
         }
     }
     let traits = Traits { chunked: false, fp64: true, int64_atomics: true, traced: false };
@@ -262,12 +269,14 @@ fn oclgrind() -> Arc<dyn Device> {
 #[ignore = "a child of oclgrind_finds_nothing: needs its environment"]
 fn child_runs_on_oclgrind() {
     let device = oclgrind();
-    let chunks = Arc::new(Accelerator::new(device.clone()));
+    let chunks = Arc::new(Accelerator::new(device.clone()).keep_all());
     corpus::agree("oclgrind", std::slice::from_ref(&chunks), corpus::seeds(GRIND_QUERIES), GRIND_ROWS);
     corpus::fail_alike("oclgrind", &chunks);
-    let turns = Arc::new(Accelerator::new(device).in_turn());
+    let turns = Arc::new(Accelerator::new(device.clone()).in_turn().keep_all());
     corpus::agree("oclgrind in turn", std::slice::from_ref(&turns), corpus::seeds(GRIND_QUERIES), GRIND_ROWS);
     corpus::fail_alike("oclgrind in turn", &turns);
+    let poor = Arc::new(Accelerator::new(device).in_turn().poor().keep_all());
+    corpus::agree("oclgrind, poor", std::slice::from_ref(&poor), corpus::seeds(POOR_QUERIES), GRIND_ROWS);
 }
 
 #[test]

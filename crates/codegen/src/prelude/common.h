@@ -18,21 +18,36 @@
 #define ORDER_OF_BITS(bits) ((bits) ^ (i64)((u64)((bits) >> 63) >> 1))
 
 #define HASH(key) (((key) ^ ((key) >> 32)) * 0x9e3779b97f4a7c15UL)
-#ifdef ATOM64
 // The place of a number in a hash table of a power of two of places, which it takes if it is new; beyond the table if it
 // is too crowded.
 #define NO_NUMBER 0xffffffffffffffffUL
 #define MOST_TRIES 128u
+#ifdef ATOM64
+FUNCTION int takes_place(GLOBAL u64 *place, u64 number) {
+    const u64 seen = EXCHANGE_IF(place, NO_NUMBER, number);
+    return seen == NO_NUMBER || seen == number;
+}
+#else
+// Two words of 31 bits, taken one after the other. A word that is set stays, so all rows of a group end at one place; a
+// lower word may be that of one group and the higher one that of another, which then has the place.
+FUNCTION int takes_word(GLOBAL u32 *place, u32 word) {
+    const u32 seen = EXCHANGE_IF_32(place, 0xffffffffu, word);
+    return seen == 0xffffffffu || seen == word;
+}
+FUNCTION int takes_place(GLOBAL u64 *place, u64 number) {
+    GLOBAL u32 *const words = (GLOBAL u32 *)place;
+    return takes_word(words, (u32)number & 0x7fffffffu) && takes_word(words + 1, (u32)(number >> 31));
+}
+#endif
+#define NUMBER_OF_WORDS(words) ((words) >> 32 << 31 | ((words) & 0x7fffffffUL))
 FUNCTION u32 group_place(GLOBAL u64 *numbers, u32 mask, u64 number) {
     u32 place = (u32)(HASH(number) >> 32) & mask;
     for (u32 tries = 0; tries < MOST_TRIES; tries++) {
-        const u64 seen = EXCHANGE_IF(numbers + place, NO_NUMBER, number);
-        if (seen == NO_NUMBER || seen == number) return place;
+        if (takes_place(numbers + place, number)) return place;
         place = (place + 1) & mask;
     }
     return 0xffffffffu;
 }
-#endif
 
 // Entries of a key in a hashed build: its bucket's are neighbours, in the order of their keys.
 FUNCTION u32 find_hashed(GLOBAL const u32 *starts, GLOBAL const u64 *keys, u32 bits, u64 key, u32 *end) {
@@ -99,6 +114,20 @@ FUNCTION wide wide_add(wide a, wide b) {
 }
 FUNCTION wide wide_subtract(wide a, wide b) {
     return wide_from(WRAP_SUBTRACT(WRAP_SUBTRACT(a.high, b.high), a.low < b.low), a.low - b.low);
+}
+// Sums of the halves of 64-bit integers, and of the four limbs of 128-bit ones: all but the highest are not negative.
+FUNCTION wide wide_of_halves(i64 low, i64 high) {
+    return wide_add(wide_of(low), wide_from(high >> 32, (u64)high << 32));
+}
+FUNCTION i64 highest_limb(i64 a, i64 b, i64 c, i64 d) { return d + ((c + ((b + (a >> 32)) >> 32)) >> 32); }
+FUNCTION wide wide_of_limbs(i64 a, i64 b, i64 c, i64 d) {
+    const i64 second = b + (a >> 32), third = c + (second >> 32);
+    const u64 high = (u64)highest_limb(a, b, c, d) << 32 | (u32)third;
+    return wide_from((i64)high, (u64)second << 32 | (u32)a);
+}
+FUNCTION int limbs_left(i64 a, i64 b, i64 c, i64 d) {
+    const i64 highest = highest_limb(a, b, c, d);
+    return highest != (i32)highest;
 }
 FUNCTION wide wide_negate(wide a) { return wide_subtract(wide_of(0), a); }
 FUNCTION wide wide_size(wide a) { return a.high < 0 ? wide_negate(a) : a; }

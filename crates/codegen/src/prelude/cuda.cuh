@@ -22,7 +22,19 @@ typedef double f64;
 #define ATOMIC_OR_32(place, value) atomicOr((place), (u32)(value))
 #define ATOMIC_AND_32(place, value) atomicAnd((place), (u32)(value))
 #define RAISE(flag) atomicOr((flag), 1)
+#define ATOMIC_LEAST_32(place, value) atomicMin((u32 *)(place), (u32)(value))
+#define ATOMIC_MOST_32(place, value) atomicMax((u32 *)(place), (u32)(value))
+#define EXCHANGE_IF_32(place, expected, value) atomicCAS((u32 *)(place), (u32)(expected), (u32)(value))
+#ifdef ATOM64
 #define ATOMIC_ADD(place, value) atomicAdd((u64 *)(place), (u64)(i64)(value))
+#else
+// A 64-bit sum as two words, the carry of the lower added to the higher: exact once the kernel has ended.
+FUNCTION void add_words(u32 *words, u64 value) {
+    const u32 low = (u32)value, high = (u32)(value >> 32) + (atomicAdd(words, low) > ~low);
+    if (high) atomicAdd(words + 1, high);
+}
+#define ATOMIC_ADD(place, value) add_words((u32 *)(place), (u64)(i64)(value))
+#endif
 #define ATOMIC_LEAST(place, value) atomicMin((place), (i64)(value))
 #define ATOMIC_MOST(place, value) atomicMax((place), (i64)(value))
 #define ATOMIC_ADD_F64(place, value) atomicAdd((f64 *)(place), (value))
@@ -34,6 +46,8 @@ typedef double f64;
 #define ADD ATOMIC_ADD
 #define LEAST ATOMIC_LEAST
 #define MOST ATOMIC_MOST
+#define LEAST_32 ATOMIC_LEAST_32
+#define MOST_32 ATOMIC_MOST_32
 #define ADD_F64 ATOMIC_ADD_F64
 // A table of a block's own.
 #define LOCAL
@@ -43,4 +57,6 @@ typedef double f64;
 #define LOCAL_ADD ATOMIC_ADD
 #define LOCAL_LEAST ATOMIC_LEAST
 #define LOCAL_MOST ATOMIC_MOST
+#define LOCAL_LEAST_32 ATOMIC_LEAST_32
+#define LOCAL_MOST_32 ATOMIC_MOST_32
 #define LOCAL_ADD_F64 ATOMIC_ADD_F64

@@ -36,6 +36,9 @@ typedef double f64;
 #define ATOMIC_ADD_32(place, value) atomic_add((volatile GLOBAL u32 *)(place), value)
 #define ATOMIC_OR_32(place, value) atomic_or((volatile GLOBAL u32 *)(place), value)
 #define ATOMIC_AND_32(place, value) atomic_and((volatile GLOBAL u32 *)(place), value)
+#define ATOMIC_LEAST_32(place, value) atomic_min((volatile GLOBAL u32 *)(place), (u32)(value))
+#define ATOMIC_MOST_32(place, value) atomic_max((volatile GLOBAL u32 *)(place), (u32)(value))
+#define EXCHANGE_IF_32(place, expected, value) atomic_cmpxchg((volatile GLOBAL u32 *)(place), expected, value)
 #define RAISE(flag) atomic_or((volatile GLOBAL i32 *)(flag), 1)
 #ifdef ATOM64
 #define ATOMIC_ADD(place, value) atom_add((volatile GLOBAL i64 *)(place), (i64)(value))
@@ -50,6 +53,13 @@ void add_f64(volatile GLOBAL i64 *place, f64 value) {
 }
 #define ATOMIC_ADD_F64(place, value) add_f64((volatile GLOBAL i64 *)(place), (value))
 #endif
+#else
+// A 64-bit sum as two words, the carry of the lower added to the higher: exact once the kernel has ended.
+FUNCTION void add_words(volatile GLOBAL u32 *words, u64 value) {
+    const u32 low = (u32)value, high = (u32)(value >> 32) + (atomic_add(words, low) > ~low);
+    if (high) atomic_add(words + 1, high);
+}
+#define ATOMIC_ADD(place, value) add_words((volatile GLOBAL u32 *)(place), (u64)(i64)(value))
 #endif
 
 #ifdef CHUNKED
@@ -129,20 +139,32 @@ void add_f64(volatile GLOBAL i64 *place, f64 value) {
 #define ADD ATOMIC_ADD
 #define LEAST ATOMIC_LEAST
 #define MOST ATOMIC_MOST
+#define LEAST_32 ATOMIC_LEAST_32
+#define MOST_32 ATOMIC_MOST_32
 #define ADD_F64 ATOMIC_ADD_F64
 // A table of a group of work-items' own.
 #define LOCAL __local
 #define LOCAL_TABLE(name, numbers) __local i64 name[numbers]
 #define FOR_OWN(at, count) for (u32 at = get_local_id(0); at < (count); at += get_local_size(0))
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#define LOCAL_LEAST_32(place, value) atomic_min((volatile LOCAL u32 *)(place), (u32)(value))
+#define LOCAL_MOST_32(place, value) atomic_max((volatile LOCAL u32 *)(place), (u32)(value))
+#ifdef ATOM64
 #define LOCAL_ADD(place, value) atom_add((volatile LOCAL i64 *)(place), (i64)(value))
 #define LOCAL_LEAST(place, value) atom_min((volatile LOCAL i64 *)(place), (i64)(value))
 #define LOCAL_MOST(place, value) atom_max((volatile LOCAL i64 *)(place), (i64)(value))
-#if defined(FP64) && defined(ATOM64)
+#ifdef FP64
 void local_add_f64(volatile LOCAL i64 *place, f64 value) {
     i64 before = 0, seen;
     while ((seen = atom_cmpxchg(place, before, as_long(as_double(before) + value))) != before) before = seen;
 }
 #define LOCAL_ADD_F64(place, value) local_add_f64((volatile LOCAL i64 *)(place), (value))
+#endif
+#else
+FUNCTION void add_local_words(volatile LOCAL u32 *words, u64 value) {
+    const u32 low = (u32)value, high = (u32)(value >> 32) + (atomic_add(words, low) > ~low);
+    if (high) atomic_add(words + 1, high);
+}
+#define LOCAL_ADD(place, value) add_local_words((volatile LOCAL u32 *)(place), (u64)(i64)(value))
 #endif
 #endif

@@ -173,3 +173,20 @@ KERNEL void clear_bits(GLOBAL const u8 *nulls, GLOBAL const u32 *entries, const 
         if (nulls[i] && entries[i] != NO_ENTRY) ATOMIC_AND_32(bits + (entries[i] >> 5), ~(1u << (entries[i] & 31)));
     }
 }
+
+// Numbers as codes of a column, and its validity: null rows have code 0.
+#define NARROW(name, type) \
+    KERNEL void name(GLOBAL const i64 *values, GLOBAL const u8 *nulls, const u32 count, const i64 base, GLOBAL type *out) { \
+        FOR_ROWS(i, count) out[i] = PRESENT(nulls, i) ? (type)((u64)values[i] - (u64)base) : 0; \
+    }
+NARROW(narrow_8, u8)
+NARROW(narrow_16, u16)
+NARROW(narrow_32, u32)
+NARROW(narrow_64, u64)
+KERNEL void pack_validity(GLOBAL const u8 *nulls, const u32 count, GLOBAL u64 *words) {
+    FOR_ROWS(word, (count + 63) / 64) {
+        u64 valid = 0;
+        for (u32 bit = 0; bit < 64 && word * 64 + bit < count; bit++) valid |= (u64)!nulls[word * 64 + bit] << bit;
+        words[word] = valid;
+    }
+}

@@ -151,11 +151,11 @@ impl Accumulator {
                 squares: f64::from_bits(numbers[squares] as u64),
             }),
             (State::Float(sums), Places::FloatSum { sum, .. }) => sums[group] += f64::from_bits(numbers[sum] as u64),
-            (State::Best(best), Places::Best { best: place, smallest: true, .. }) => {
-                best[group] = best[group].min(numbers[place]);
-            }
-            (State::Best(best), Places::Best { best: place, smallest: false, .. }) => {
-                best[group] = best[group].max(numbers[place]);
+            // A group that no value reached holds none.
+            (State::Best(_), Places::Best { count, .. }) if numbers[count] == 0 => {}
+            (State::Best(best), Places::Best { best: place, from, .. }) => {
+                let value = from.map_or(numbers[place], |from| from.wrapping_add((numbers[place] as u32).into()));
+                best[group] = if smallest { best[group].min(value) } else { best[group].max(value) };
             }
             (State::BestBytes(best), Places::Best { best: place, .. }) => {
                 let contributed = numbers[places.count()];

@@ -231,6 +231,14 @@ impl AggregatePlan {
         Ok(FusedSink::Groups { keys, groups, aggregates })
     }
 
+    /// Returns what codes of an output column stand for: keys come first, and only words are chosen from words.
+    pub(crate) fn output_words(&self, output: usize) -> Option<Arc<Dictionary>> {
+        match output.checked_sub(self.keys.len()) {
+            None => self.places[output].as_ref()?.dictionary.clone(),
+            Some(aggregate) => self.aggregates[aggregate].dictionary.clone(),
+        }
+    }
+
     /// Makes a number of the keys: places where they are known, else the rows or entries that hold them.
     fn hash_keys(&self, stands: &dyn Fn(SlotId) -> Option<(KeyOf, u64)>) -> Result<Vec<HashKey>> {
         let mut holders: Vec<(KeyOf, u64)> = Vec::new();

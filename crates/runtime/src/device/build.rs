@@ -14,16 +14,16 @@ use tandem_pipeline::fused::Packed;
 use super::{data::Held, launch::Run, operators::small, rows::Rows};
 
 /// Rows of one column on the device.
-struct Numbers {
-    values: Memory,
-    nulls: Option<Memory>,
+pub(super) struct Numbers {
+    pub(super) values: Memory,
+    pub(super) nulls: Option<Memory>,
 }
 
 /// What is known of them.
-struct Range {
-    min: i64,
-    max: i64,
-    present: usize,
+pub(super) struct Range {
+    pub(super) min: i64,
+    pub(super) max: i64,
+    pub(super) present: usize,
 }
 
 impl Run<'_> {
@@ -285,7 +285,7 @@ impl Run<'_> {
     }
 
     /// Finds the smallest and largest number, and how many there are.
-    fn range(&mut self, numbers: &Numbers, rows: usize) -> Result<Range> {
+    pub(super) fn range(&mut self, numbers: &Numbers, rows: usize) -> Result<Range> {
         let shape = self.shares();
         let shares = shape.groups * shape.items;
         let out = self.allocate(shares * 24)?;
@@ -312,7 +312,7 @@ impl Run<'_> {
 }
 
 /// Reads codes of a width.
-fn codes(bytes: &[u8], width: usize) -> Codes {
+pub(super) fn codes(bytes: &[u8], width: usize) -> Codes {
     match width {
         1 => u8::codes(bytes.iter().copied().collect()),
         2 => u16::codes(bytes.as_chunks::<2>().0.iter().map(|code| u16::from_le_bytes(*code)).collect()),

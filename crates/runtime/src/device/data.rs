@@ -8,7 +8,8 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tandem_column::{Buffer, Column, Data, Result};
+use tandem_column::{Buffer, Column, Data, Error, Result};
+use tandem_cpu::is_away;
 use tandem_device::{Device, Event, Memory, Queue};
 
 use super::{DeviceMetrics, DeviceSettings};
@@ -63,9 +64,19 @@ impl Resident {
             return Ok(known.held.clone());
         }
         columns.retain(|_, known| known.column.strong_count() > 0);
+        if is_away(column) {
+            return Err(Error::internal("the values of a column are on another device"));
+        }
         let held = mover.place(column, passive)?;
         columns.insert(address, Known { column: Arc::downgrade(column), held: held.clone() });
         Ok(held)
+    }
+
+    /// Returns the memory of a column that is on the device.
+    pub(super) fn known(&self, column: &Arc<Column>) -> Option<Held> {
+        let columns = self.columns.lock();
+        let known = columns.get(&(Arc::as_ptr(column) as usize))?;
+        known.column.upgrade().filter(|alive| Arc::ptr_eq(alive, column)).map(|_| known.held.clone())
     }
 
     /// Keeps the memory of a column that was computed on the device.

@@ -27,6 +27,9 @@ impl Run<'_> {
             self.cancel.check()?;
             self.launch(piece, 0, shape)?;
         }
+        if self.keep_groups(output, worker, groups, tables)? {
+            return Ok(());
+        }
         let numbers = self.read_numbers(&table, tables * groups * width)?;
         numbers
             .chunks_exact(groups * width)
@@ -63,7 +66,13 @@ impl Run<'_> {
                 places *= GROWTH;
                 continue;
             }
-            let numbers: Vec<u64> = self.read_numbers(&numbers, places)?.iter().map(|number| *number as u64).collect();
+            if self.keep_groups(output, worker, places, 1)? {
+                return Ok(());
+            }
+            let numbers = self.read_numbers(&numbers, places)?;
+            let whole = self.accelerator.traits.int64_atomics;
+            let number = |stored: &i64| if whole { *stored as u64 } else { number_of_words(*stored as u64) };
+            let numbers: Vec<u64> = numbers.iter().map(number).collect();
             let table = self.read_numbers(&table, places * width)?;
             let keys = self.hash_keys();
             let places = output.accumulators();
@@ -102,4 +111,9 @@ impl Run<'_> {
         shape.groups = shape.groups.min(TABLE_BYTES / bytes.max(1));
         Ok((shape, shape.groups))
     }
+}
+
+/// Returns the number that two words of 31 bits stand for; all ones stay what they are. `NUMBER_OF_WORDS` does so in kernels.
+fn number_of_words(words: u64) -> u64 {
+    if words == u64::MAX { words } else { words >> 32 << 31 | words & 0x7fff_ffff }
 }

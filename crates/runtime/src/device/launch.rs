@@ -206,6 +206,11 @@ impl Run<'_> {
         &self.kernels[self.kernel_of[&piece]]
     }
 
+    /// Returns the pipeline.
+    pub(super) fn fused(&self) -> &Fused {
+        &self.fused
+    }
+
     /// Returns what the numbers of hashed groups are made of.
     pub(super) fn hash_keys(&self) -> Vec<HashKey> {
         match &self.fused.sink {
@@ -533,6 +538,7 @@ fn arguments<'a>(
             Binding::Groups => written(outputs.groups.as_ref()),
             Binding::GroupNumbers => written(outputs.numbers.as_ref()),
             Binding::GroupMask => Argument::U32(outputs.mask),
+            Binding::Tables => return Err(missing()),
             Binding::Full => written(outputs.full.as_ref()),
             Binding::Counts => written(outputs.counts.as_ref()),
             Binding::CountsFrom => Argument::U32(outputs.counts_from),
@@ -545,14 +551,11 @@ fn arguments<'a>(
     Ok(arguments)
 }
 
-/// Returns the bytes of a column's values.
+/// Returns the bytes of a column's values, wherever they are.
 fn values_bytes(column: &Column) -> usize {
     match &column.data {
-        Data::Int { codes, .. } | Data::Dictionary { codes, .. } => codes.bytes().len(),
-        Data::Float32(values) => values.byte_len(),
-        Data::Float64(values) => values.byte_len(),
-        Data::Wide(values) => values.byte_len(),
         Data::Bytes { bytes, .. } => bytes.len(),
+        _ => column.rows * column.width(),
     }
 }
 

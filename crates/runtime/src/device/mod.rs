@@ -8,6 +8,7 @@ mod build;
 mod cache;
 mod data;
 mod groups;
+mod keep;
 mod launch;
 mod leftovers;
 mod operators;
@@ -42,6 +43,10 @@ pub(crate) use share::share;
 /// Programs kept in memory; the next one drops them, and those still in use come back from disk.
 const PROGRAMS: usize = 512;
 
+/// The fewest bytes of rows that stay on the device for a later pipeline: fewer come back, and are copied again, in less
+/// time than the kernels take that make columns of them.
+const KEEP_FROM: usize = 64 << 10;
+
 /// A device with what it keeps between queries.
 #[derive(Debug)]
 pub struct Accelerator {
@@ -51,6 +56,8 @@ pub struct Accelerator {
     columns: Resident,
     programs: Mutex<HashMap<String, Program>>,
     cache: Cache,
+    /// The fewest bytes of rows that are kept for a later pipeline.
+    keep_from: usize,
     /// It failed once: no more work is given to it.
     lost: AtomicBool,
     jobs: AtomicU64,
@@ -152,12 +159,24 @@ impl Accelerator {
         };
         let (columns, programs, cache) = (Resident::default(), Mutex::default(), Cache::from_environment());
         let (settings, lost, jobs) = (DeviceSettings::default(), AtomicBool::new(false), AtomicU64::new(0));
-        Accelerator { device, settings, traits, columns, programs, cache, lost, jobs }
+        Accelerator { device, settings, traits, columns, programs, cache, keep_from: KEEP_FROM, lost, jobs }
     }
 
     /// Uses the device as set.
     pub fn with_settings(mut self, settings: DeviceSettings) -> Accelerator {
         self.settings = settings;
+        self
+    }
+
+    /// Does without double precision and 64-bit atomics, whatever the device has: a test of those kernels.
+    pub fn poor(mut self) -> Accelerator {
+        (self.traits.fp64, self.traits.int64_atomics) = (false, false);
+        self
+    }
+
+    /// Keeps all rows that a later pipeline reads, however few they are: a test of what does so.
+    pub fn keep_all(mut self) -> Accelerator {
+        self.keep_from = 0;
         self
     }
 
@@ -244,12 +263,18 @@ impl Accelerator {
             return Err(Error::unsupported(format!("the device failed before and gets no more work: {}", self.name())));
         }
         let ran = launch::run(self, job, parts, cancel);
-        match &ran {
-            Ok(_) => drop(self.jobs.fetch_add(1, Ordering::Relaxed)),
-            Err(error) if error.class == Class::Device => self.lost.store(true, Ordering::Relaxed),
-            Err(_) => {}
+        self.note_failure(&ran);
+        if ran.is_ok() {
+            self.jobs.fetch_add(1, Ordering::Relaxed);
         }
         ran
+    }
+
+    /// Gives a device that failed no more work.
+    fn note_failure<T>(&self, ran: &Result<T>) {
+        if ran.as_ref().is_err_and(|error| error.class == Class::Device) {
+            self.lost.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Returns the program of a text, and whether it was compiled now.

@@ -7,6 +7,9 @@ use tandem_device::Memory;
 
 use super::{launch::Run, leftovers::Piece, operators::small};
 
+/// Memory for each column that has its own.
+type Columns = Vec<Option<Memory>>;
+
 /// The rows of some parts on the device.
 pub(super) struct Rows {
     pub(super) count: usize,
@@ -38,7 +41,13 @@ impl Run<'_> {
             for memory in rows.nulls.iter_mut().flatten() {
                 *memory = self.gather(memory, &order, rows.count, 1)?;
             }
-            return self.bring(worker, &self.homes(), rows, true);
+            return match self.keep_sorted(worker, &rows)? {
+                true => Ok(()),
+                false => self.bring(worker, &self.homes(), rows, true),
+            };
+        }
+        if self.keep_rows(worker)? {
+            return Ok(());
         }
         // Part by part: each has dictionaries of its own, and a limit may have enough after the first.
         for piece in self.pieces() {
@@ -84,21 +93,8 @@ impl Run<'_> {
                 false => columns.iter().zip(of_part).map(|(a, b)| both(*a, *b)).collect::<Result<_>>()?,
             };
         }
-        let allocate = |bytes: usize| self.allocate(bytes);
-        let values = columns.iter().map(|column| match column {
-            RowColumn::Same(_) => Ok(None),
-            column => allocate(count * width(*column)).map(Some),
-        });
-        let values: Vec<Option<Memory>> = values.collect::<Result<_>>()?;
-        let nulls = columns.iter().map(|column| match column {
-            RowColumn::Numbers { nullable: true } | RowColumn::Wide { nullable: true } => allocate(count).map(Some),
-            _ => Ok(None),
-        });
-        let nulls: Vec<Option<Memory>> = nulls.collect::<Result<_>>()?;
-        let ordinals: Vec<Memory> = (0..ordinals).map(|_| allocate(count * 8)).collect::<Result<_>>()?;
-        for memory in nulls.iter().flatten() {
-            self.queue.fill(memory, 0, count, 0, &[])?;
-        }
+        let (values, nulls) = self.allocate_columns(&columns, count)?;
+        let ordinals: Vec<Memory> = (0..ordinals).map(|_| self.allocate(count * 8)).collect::<Result<_>>()?;
         self.outputs.values = values.clone();
         self.outputs.nulls = nulls.clone();
         self.outputs.ordinals = ordinals.clone();
@@ -107,6 +103,22 @@ impl Run<'_> {
             self.launch(*piece, 1, shape)?;
         }
         Ok(Rows { count, columns, values, nulls, ordinals })
+    }
+
+    /// Allocates the values of columns, and null flags that are 0.
+    pub(super) fn allocate_columns(&mut self, columns: &[RowColumn], count: usize) -> Result<(Columns, Columns)> {
+        let values = columns.iter().map(|column| match column {
+            RowColumn::Same(_) => Ok(None),
+            column => self.allocate(count * width(*column)).map(Some),
+        });
+        let values = values.collect::<Result<_>>()?;
+        let nulls = columns.iter().map(|column| match column {
+            RowColumn::Numbers { nullable: true } | RowColumn::Wide { nullable: true } => {
+                self.filled(count, 0).map(Some)
+            }
+            _ => Ok(None),
+        });
+        Ok((values, nulls.collect::<Result<_>>()?))
     }
 
     /// Reads rows back and adds them to the worker's.

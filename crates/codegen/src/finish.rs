@@ -1,0 +1,338 @@
+//! Groups into rows: the values of keys and aggregates, where the groups are.
+//!
+//! What a device has counted stays there for the next pipeline. Places that have a group are counted, then their rows are
+//! written as those of any pipeline are: see [`crate::RowColumn`]. What cannot be finished there is finished by the processor.
+
+use tandem_column::{Error, Repr, Result, Type};
+use tandem_pipeline::{
+    Aggregate, AggregateFunction, Overflow,
+    fused::{Accumulator, Fused, FusedSink, GroupKey, HashKey, KeyOf, ROWS_COUNT},
+    scalar::decimal::power_of_ten,
+};
+
+use crate::{
+    Binding, Kernel, Output, RowColumn, Target, Traits,
+    kernel::{Uses, prelude},
+    text::Text,
+};
+
+/// Generates the kernels that make rows of the groups that [`crate::generate`]'s kernel counted.
+///
+/// # Errors
+/// Unsupported, for keys and aggregates that only the processor finishes.
+pub fn finish(fused: &Fused, output: &Output, traits: Traits, target: Target) -> Result<Kernel> {
+    let (keys, aggregates) = match &fused.sink {
+        FusedSink::Groups { keys, aggregates, .. } if !keys.is_empty() => (Keys::Array(keys), aggregates),
+        FusedSink::Hashed { keys, aggregates } => (Keys::Hashed(keys), aggregates),
+        _ => return Err(Error::unsupported("one group is finished by the processor")),
+    };
+    let mut finish = Finish { text: Text::default(), keys, output, traits, columns: Vec::new() };
+    finish.write(fused, aggregates.iter().map(|aggregate| &aggregate.aggregate))?;
+    let generate = finish.text.take_body();
+    finish.count();
+    let count = finish.text.take_body();
+    let fp64 = output.accumulators().iter().any(|accumulator| matches!(accumulator, Accumulator::FloatSum { .. }));
+    if fp64 && !traits.fp64 {
+        return Err(Error::unsupported("the device has no double precision"));
+    }
+    let mut text = prelude(target, Uses { chunked: traits.chunked, fp64, int64_atomics: false });
+    let body = text.len();
+    text.push_str(&[finish.text.kernel("count", &count), finish.text.kernel("generate", &generate)].join("\n"));
+    let output = Output::Rows { columns: finish.columns, ordinals: 0 };
+    Ok(Kernel { text, names: &["count", "generate"], body, bindings: finish.text.bindings(), output })
+}
+
+#[derive(Clone, Copy)]
+enum Keys<'f> {
+    Array(&'f [GroupKey]),
+    Hashed(&'f [HashKey]),
+}
+
+struct Finish<'f> {
+    text: Text,
+    keys: Keys<'f>,
+    output: &'f Output,
+    traits: Traits,
+    columns: Vec<RowColumn>,
+}
+
+impl Finish<'_> {
+    /// Writes the kernel that writes the rows, each work-item from its own place on.
+    fn write<'a>(&mut self, fused: &Fused, aggregates: impl Iterator<Item = &'a Aggregate>) -> Result<()> {
+        let counts = self.counts();
+        self.text.line(format!("u32 place = {counts};"));
+        self.open(self.output.accumulators());
+        match self.keys {
+            Keys::Array(keys) => {
+                let mut rest = "at".to_string();
+                let mut places = Vec::with_capacity(keys.len());
+                for key in keys.iter().rev() {
+                    places.push((key, self.text.define("u64", &format!("{rest} % {}u", key.size))));
+                    rest = self.text.define("u32", &format!("{rest} / {}u", key.size));
+                }
+                places.into_iter().rev().for_each(|(key, place)| self.key(key, &place));
+            }
+            Keys::Hashed(keys) => {
+                for (at, HashKey { of, shift }) in keys.iter().enumerate() {
+                    let KeyOf::Place(key) = of else {
+                        return Err(Error::unsupported(
+                            "groups that may be equal by value are merged by the processor",
+                        ));
+                    };
+                    let bits = keys.get(at + 1).map_or(64, |next| next.shift) - shift;
+                    let place = match bits {
+                        0 => "0".into(),
+                        64 => "number".into(),
+                        bits => format!("number >> {shift} & 0x{:x}UL", u64::MAX >> (64 - bits)),
+                    };
+                    let place = self.text.define("u64", &place);
+                    self.key(key, &place);
+                }
+            }
+        }
+        for (aggregate, accumulator) in aggregates.zip(self.output.accumulators()) {
+            let argument = aggregate.argument.map_or(Type::Int64, |slot| fused.slots[slot].kind.clone());
+            self.aggregate(aggregate, &argument, accumulator)?;
+        }
+        self.text.line("place++;");
+        self.text.close();
+        Ok(())
+    }
+
+    /// Writes the kernel that counts the places that have a group.
+    fn count(&mut self) {
+        let counts = self.counts();
+        self.text.line("u32 kept = 0;");
+        self.open(&[]);
+        self.text.line("kept++;");
+        self.text.close();
+        self.text.line(format!("{counts} = kept;"));
+    }
+
+    fn counts(&mut self) -> String {
+        let remark = "groups of each work-item, then where each begins to write";
+        let counts = self.text.argument(Binding::Counts, "GLOBAL u32 *", "counts", remark);
+        format!("{counts}[ITEM]")
+    }
+
+    /// Opens the loop over places that have a group, with what some accumulators hold of all tables together.
+    fn open(&mut self, accumulators: &[Accumulator]) {
+        let places = self.text.argument(Binding::Rows, "const u32", "places", "of each table");
+        let groups = self.text.argument(Binding::Groups, "GLOBAL const i64 *", "groups", "");
+        let tables = self.text.argument(Binding::Tables, "const u32", "tables", "");
+        let hashed = matches!(self.keys, Keys::Hashed(_));
+        let numbers = hashed
+            .then(|| self.text.argument(Binding::GroupNumbers, "GLOBAL const u64 *", "numbers", "whose group it is"));
+        self.text.open(&format!("FOR_ROWS(at, {places}) {{"));
+        if let Some(numbers) = &numbers {
+            self.text.line(format!("if ({numbers}[at] == NO_NUMBER) continue;"));
+            self.text.line(match self.traits.int64_atomics {
+                true => format!("const u64 number = {numbers}[at];"),
+                false => format!("const u64 number = NUMBER_OF_WORDS({numbers}[at]);"),
+            });
+        }
+        self.declare(accumulators);
+        self.text.open(&format!("for (u32 table = 0; table < {tables}; table++) {{"));
+        let width = self.output.group_width();
+        self.text.line(format!("GLOBAL const i64 *const group = {groups} + ((u64)table * {places} + at) * {width};"));
+        self.text.line(format!("n{ROWS_COUNT} += group[{ROWS_COUNT}];"));
+        accumulators.iter().for_each(|accumulator| self.fold(accumulator));
+        self.text.close();
+        if !hashed {
+            self.text.line(format!("if (!n{ROWS_COUNT}) continue;"));
+        }
+    }
+
+    fn declare(&mut self, accumulators: &[Accumulator]) {
+        let empty = self.output.empty_group();
+        let mut declare = |at: usize| {
+            let value = match empty[at] {
+                0 => "0",
+                -1 => "-1",
+                i64::MAX => "0x7fffffffffffffffL",
+                _ => "-0x7fffffffffffffffL - 1",
+            };
+            self.text.line(format!("i64 n{at} = {value};"));
+        };
+        declare(ROWS_COUNT);
+        for accumulator in accumulators {
+            match *accumulator {
+                Accumulator::Count(_) | Accumulator::FloatSum { .. } | Accumulator::Moments { .. } => {}
+                Accumulator::Sum { sum: at, .. } | Accumulator::Best { best: at, .. } => declare(at),
+                Accumulator::WideSum { low, high, .. } | Accumulator::WideBest { low, high, .. } => {
+                    declare(low);
+                    declare(high);
+                }
+                Accumulator::LimbSum { first, .. } => (first..first + 4).for_each(&mut declare),
+            }
+            if accumulator.count() != ROWS_COUNT {
+                declare(accumulator.count());
+            }
+        }
+        for accumulator in accumulators {
+            if let Accumulator::FloatSum { sum, .. } = accumulator {
+                self.text.line(format!("f64 n{sum} = 0;"));
+            }
+        }
+    }
+
+    /// Adds what one table holds of a group.
+    fn fold(&mut self, accumulator: &Accumulator) {
+        let mut add = |at: usize| self.text.line(format!("n{at} += group[{at}];"));
+        match *accumulator {
+            Accumulator::Count(_) | Accumulator::Moments { .. } => {}
+            Accumulator::Sum { sum, .. } => add(sum),
+            Accumulator::WideSum { low, high, .. } => {
+                add(low);
+                add(high);
+            }
+            Accumulator::LimbSum { first, .. } => (first..first + 4).for_each(&mut add),
+            Accumulator::FloatSum { sum, .. } => self.text.line(format!("n{sum} += AS_F64(group[{sum}]);")),
+            Accumulator::Best { best, smallest, from, .. } => {
+                let sign = if smallest { "<" } else { ">" };
+                let value = if from.is_some() { format!("(u32)group[{best}]") } else { format!("group[{best}]") };
+                self.text.line(format!("if ((i64){value} {sign} n{best}) n{best} = (i64){value};"));
+            }
+            Accumulator::WideBest { low, high, smallest, .. } => {
+                let sign = if smallest { "<" } else { ">" };
+                let value = format!("wide_from(group[{high}], (u64)group[{low}])");
+                self.text.line(format!("KEEP_WIDE(&n{low}, &n{high}, {value}, {sign});"));
+            }
+        }
+        let count = accumulator.count();
+        if count != ROWS_COUNT {
+            self.text.line(format!("n{count} += group[{count}];"));
+        }
+    }
+
+    /// Writes a key's value, which has a place.
+    fn key(&mut self, key: &GroupKey, place: &str) {
+        let min = self.text.argument(Binding::Constant(key.min), "const i64", "", "");
+        let null = key.nullable.then(|| format!("{place} == {}u", key.size - 1));
+        self.put(&format!("WRAP_ADD({min}, {place})"), false, null);
+    }
+
+    /// Writes an aggregate's value.
+    fn aggregate(&mut self, aggregate: &Aggregate, argument: &Type, accumulator: &Accumulator) -> Result<()> {
+        use AggregateFunction as F;
+        let count = format!("n{}", accumulator.count());
+        let null = (accumulator.count() != ROWS_COUNT).then(|| format!("!{count}"));
+        match *accumulator {
+            Accumulator::Count(_) => self.put(&count, false, None),
+            Accumulator::FloatSum { sum, .. } if aggregate.kind.is_float() => {
+                let mut value = match aggregate.function {
+                    F::Average => format!("n{sum} / (f64){count}"),
+                    _ => format!("n{sum}"),
+                };
+                if aggregate.kind == Type::Float32 {
+                    value = format!("(f64)(f32)({value})");
+                }
+                self.put(&format!("AS_I64({value})"), false, null);
+            }
+            Accumulator::Best { best, .. } if argument.repr() == Repr::Float => {
+                self.put(&format!("ORDER_OF_BITS(n{best})"), false, null);
+            }
+            Accumulator::Best { best, from: Some(from), .. } => {
+                let from = self.text.argument(Binding::Constant(from), "const i64", "", "");
+                self.put(&format!("WRAP_ADD({from}, n{best})"), false, null);
+            }
+            Accumulator::Best { best, .. } => self.put(&format!("n{best}"), false, null),
+            Accumulator::WideBest { low, high, .. } => {
+                self.put(&format!("wide_from(n{high}, (u64)n{low})"), true, null);
+            }
+            Accumulator::Sum { .. } | Accumulator::WideSum { .. } | Accumulator::LimbSum { .. } => {
+                self.total(aggregate, argument, accumulator, &count, null)?;
+            }
+            _ => return Err(Error::unsupported("a variance is finished by the processor")),
+        }
+        Ok(())
+    }
+
+    /// Writes an exact sum, or the average of decimals, if its type holds it.
+    fn total(
+        &mut self,
+        aggregate: &Aggregate,
+        argument: &Type,
+        accumulator: &Accumulator,
+        count: &str,
+        null: Option<String>,
+    ) -> Result<()> {
+        let other = || Error::unsupported("a sum of another scale is finished by the processor");
+        let (mut total, mut beyond) = match *accumulator {
+            Accumulator::Sum { sum, .. } => (format!("wide_of(n{sum})"), None),
+            Accumulator::WideSum { low, high, .. } => (format!("wide_of_halves(n{low}, n{high})"), None),
+            Accumulator::LimbSum { first, .. } => {
+                let [a, b, c, d] = [first, first + 1, first + 2, first + 3].map(|at| format!("n{at}"));
+                let limbs = format!("{a}, {b}, {c}, {d}");
+                (format!("wide_of_limbs({limbs})"), Some(format!("limbs_left({limbs})")))
+            }
+            _ => return Err(Error::internal("no sum")),
+        };
+        total = self.text.define("wide", &total);
+        let from = match argument {
+            Type::Decimal { scale, .. } => *scale,
+            _ => 0,
+        };
+        let (low, high) = match &aggregate.kind {
+            Type::Decimal { precision, scale } => {
+                let average = aggregate.function == AggregateFunction::Average;
+                if average && *scale > from {
+                    let power = power_of_ten((*scale - from) as u32).ok_or_else(other)?;
+                    let power = self.text.define("wide", &wide_literal(power));
+                    let more = self.text.define("wide", &format!("wide_multiply({total}, {power})"));
+                    let left = format!("wide_product_left({total}, {power}, {more})");
+                    beyond = Some(beyond.map_or(left.clone(), |beyond| format!("{beyond} || {left}")));
+                    total = more;
+                } else if *scale != from {
+                    return Err(other());
+                }
+                if average {
+                    total = self.text.define("wide", &format!("wide_divide({total}, wide_of({count}))"));
+                }
+                let limit = power_of_ten((*precision).into()).ok_or_else(other)?;
+                (1 - limit, limit - 1)
+            }
+            kind => kind.integer_range().filter(|_| from == 0).ok_or_else(other)?,
+        };
+        let outside = format!(
+            "wide_order({total}, {}) < 0 || wide_order({total}, {}) > 0",
+            wide_literal(low),
+            wide_literal(high)
+        );
+        let mut null = null;
+        // What leaves 128 bits on the way is the processor's to tell.
+        let mut failed = beyond;
+        match (aggregate.overflow, &aggregate.kind) {
+            (Overflow::Wrap, Type::Int64) => {}
+            (Overflow::Null, _) => null = Some(null.map_or(outside.clone(), |null| format!("{null} || {outside}"))),
+            _ => failed = Some(failed.map_or(outside.clone(), |failed| format!("{failed} || {outside}"))),
+        }
+        if let Some(test) = failed {
+            let failed =
+                self.text.argument(Binding::Failed, "GLOBAL i32 *", "failed", "set when a value is not finished here");
+            self.text.line(format!("if ({test}) RAISE({failed});"));
+        }
+        match aggregate.kind.repr() {
+            Repr::Wide => self.put(&total, true, null),
+            _ => self.put(&format!("(i64){total}.low"), false, null),
+        }
+        Ok(())
+    }
+
+    /// Writes a value of the next column.
+    fn put(&mut self, value: &str, wide: bool, null: Option<String>) {
+        let (at, nullable) = (self.columns.len(), null.is_some());
+        let c = if wide { "GLOBAL wide *" } else { "GLOBAL i64 *" };
+        let out = self.text.argument(Binding::Values(at), c, &format!("o{at}"), "");
+        self.text.line(format!("{out}[place] = {value};"));
+        if let Some(null) = null {
+            let out = self.text.argument(Binding::Nulls(at), "GLOBAL u8 *", &format!("o{at}n"), "");
+            self.text.line(format!("{out}[place] = (u8)({null});"));
+        }
+        self.columns.push(if wide { RowColumn::Wide { nullable } } else { RowColumn::Numbers { nullable } });
+    }
+}
+
+fn wide_literal(value: i128) -> String {
+    format!("wide_from((i64)0x{:x}UL, 0x{:x}UL)", (value >> 64) as u64, value as u64)
+}

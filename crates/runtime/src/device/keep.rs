@@ -1,0 +1,295 @@
+//! Rows that stay on the device for the next pipeline, as compact columns. The host learns their number, ranges and nulls;
+//! their values come back only if the processor wants them.
+
+use std::sync::Arc;
+
+use tandem_codegen::{Binding, Output, RowColumn};
+use tandem_column::{
+    AlignedVec, Bitmap, Buffer, Class, Codes, Column, ColumnStatistics, Data, Error, Part, Repr, Result, Table, Type,
+};
+use tandem_cpu::{Worker, is_away};
+use tandem_device::{Argument, Memory};
+
+use super::{
+    Accelerator,
+    build::{Numbers, codes},
+    data::Held,
+    launch::Run,
+    operators::small,
+    rows::Rows,
+};
+
+impl Run<'_> {
+    /// Makes rows of counted groups, `tables` times `places` of them, and keeps them; `false` if the processor has to.
+    pub(super) fn keep_groups(
+        &mut self,
+        output: &Output,
+        worker: &mut Worker,
+        places: usize,
+        tables: usize,
+    ) -> Result<bool> {
+        if !self.may_stay(places * tables * output.group_width() * 8) {
+            return Ok(false);
+        }
+        let kept = self.finish_groups(output, places, tables).and_then(|rows| match rows {
+            Some(rows) => self.keep(worker, &[], &rows).map(|()| true),
+            None => Ok(false),
+        });
+        self.or_back(kept)
+    }
+
+    /// Computes the rows of all parts and keeps them; `false` if they have to come back.
+    pub(super) fn keep_rows(&mut self, worker: &mut Worker) -> Result<bool> {
+        let (pieces, parts) = (self.pieces(), self.homes());
+        let read: usize = pieces.iter().map(|piece| self.rows_of(*piece)).sum();
+        if !self.may_stay(read * self.job.schema().len() * 8) || !self.job.shares_dictionaries(&parts) {
+            return Ok(false);
+        }
+        let kept = self.compute(&pieces).and_then(|rows| self.keep(worker, &parts, &rows));
+        self.or_back(kept.map(|()| true))
+    }
+
+    /// Keeps rows that are in order; `false` if they have to come back.
+    pub(super) fn keep_sorted(&mut self, worker: &mut Worker, rows: &Rows) -> Result<bool> {
+        if !self.may_stay(rows.count * self.job.schema().len() * 8) {
+            return Ok(false);
+        }
+        let kept = self.keep(worker, &self.homes(), rows);
+        self.or_back(kept.map(|()| true))
+    }
+
+    /// Tells whether rows of so many bytes may stay: all of them are here, and it pays.
+    fn may_stay(&self, bytes: usize) -> bool {
+        self.whole && self.job.may_stay() && bytes >= self.accelerator.keep_from
+    }
+
+    /// What cannot stay comes back; what fails, fails.
+    fn or_back(&self, kept: Result<bool>) -> Result<bool> {
+        match kept {
+            Err(error) if matches!(error.class, Class::Unsupported | Class::Exhausted) => {
+                self.cancel.check()?;
+                Ok(false)
+            }
+            kept => kept,
+        }
+    }
+
+    /// Makes rows of groups; `None` if some value is the processor's to tell.
+    fn finish_groups(&mut self, output: &Output, places: usize, tables: usize) -> Result<Option<Rows>> {
+        let (traits, target) = (self.accelerator.traits, self.accelerator.target());
+        let kernel = tandem_codegen::finish(self.fused(), output, traits, target)?;
+        let program = self.program(&kernel.text)?;
+        let entries = kernel.names.iter().map(|name| program.kernel(name)).collect::<Result<Vec<_>>>()?;
+        let text = &kernel.text[kernel.body..];
+        self.metrics
+            .texts
+            .push(format!("// rows of {tables} tables of {places} groups, for the next pipeline\n{text}"));
+        let Output::Rows { columns, .. } = kernel.output else { return Err(Error::internal("groups give rows")) };
+        let shape = self.shape();
+        let items = shape.groups * shape.items;
+        let (counts, failed) = (self.allocate(items * 4)?, self.filled(4, 0)?);
+        let mut rows = Rows { count: 0, columns, values: Vec::new(), nulls: Vec::new(), ordinals: Vec::new() };
+        for (pass, entry) in entries.iter().enumerate() {
+            if pass == 1 {
+                rows.count = self.scan(&counts, items)?;
+                (rows.values, rows.nulls) = self.allocate_columns(&rows.columns, rows.count)?;
+            }
+            let mut arguments = Vec::with_capacity(kernel.bindings.len());
+            for binding in &kernel.bindings {
+                arguments.push(match binding {
+                    Binding::Rows => Argument::U32(small(places)?),
+                    Binding::Tables => Argument::U32(small(tables)?),
+                    Binding::Constant(value) => Argument::I64(*value),
+                    Binding::Groups => written(self.outputs.groups.as_ref()),
+                    Binding::GroupNumbers => written(self.outputs.numbers.as_ref()),
+                    Binding::Counts => Argument::Memory(&counts),
+                    Binding::Failed => Argument::Memory(&failed),
+                    Binding::Values(at) => written(rows.values.get(*at).and_then(Option::as_ref)),
+                    Binding::Nulls(at) => written(rows.nulls.get(*at).and_then(Option::as_ref)),
+                    _ => return Err(Error::internal("a kernel's argument has no value")),
+                });
+            }
+            self.metrics.launches += 1;
+            self.events.push(self.queue.launch(entry, &arguments, shape, &[])?);
+        }
+        Ok((self.read_places(&failed, 1)? == [0]).then_some(rows))
+    }
+
+    /// Keeps rows, as columns of a table whose values are away.
+    fn keep(&mut self, worker: &mut Worker, parts: &[usize], rows: &Rows) -> Result<()> {
+        if rows.count == 0 {
+            return Ok(());
+        }
+        let job = self.job;
+        let mut columns = Vec::with_capacity(job.schema().len());
+        for (output, field) in job.schema().iter().enumerate() {
+            let at = match rows.columns[job.first_output() + output] {
+                RowColumn::Same(earlier) => earlier,
+                _ => job.first_output() + output,
+            };
+            columns.push(match rows.columns[at] {
+                RowColumn::Row | RowColumn::Entry(_) => {
+                    let column = job.output_column(output, parts, self.read_column(rows, at)?)?;
+                    let nulls = column.null_count();
+                    (Arc::new(column), ColumnStatistics { nulls, ..ColumnStatistics::default() })
+                }
+                _ => self.keep_column(rows, at, &field.kind, output, parts)?,
+            });
+        }
+        job.keep(worker, rows.count, columns);
+        Ok(())
+    }
+
+    fn keep_column(
+        &mut self,
+        rows: &Rows,
+        at: usize,
+        kind: &Type,
+        output: usize,
+        parts: &[usize],
+    ) -> Result<(Arc<Column>, ColumnStatistics)> {
+        let values = rows.values[at].clone().ok_or_else(|| Error::internal("a column was not computed"))?;
+        let mut numbers = Numbers { values, nulls: rows.nulls[at].clone() };
+        // Of wide numbers, it counts those that are not null.
+        let range = self.range(&numbers, rows.count)?;
+        let nulls = rows.count - range.present;
+        numbers.nulls = numbers.nulls.filter(|_| nulls > 0);
+        let known = Some((range.min, range.max)).filter(|_| range.present > 0);
+        let (data, values, known) = match kind.repr() {
+            Repr::Wide => (Data::Wide(Buffer::default()), numbers.values.clone(), None),
+            // Kernels read floats of both widths alike.
+            Repr::Float => (Data::Float64(Buffer::default()), numbers.values.clone(), None),
+            repr => {
+                let integer = repr == Repr::Int;
+                let base = known.filter(|_| integer).map_or(0, |(low, _)| low);
+                let width = Codes::width_for(known.map_or(0, |(_, high)| high.wrapping_sub(base) as u64));
+                let codes = Codes::collect(width, 0, std::iter::empty());
+                let values = self.narrow(&numbers, rows.count, base, width)?;
+                match repr {
+                    Repr::Bytes => {
+                        let words = self.job.output_words(output, parts);
+                        let dictionary = words.ok_or_else(|| Error::unsupported("codes without words come back"))?;
+                        (Data::Dictionary { codes, dictionary }, values, None)
+                    }
+                    _ => (Data::Int { base, codes }, values, known),
+                }
+            }
+        };
+        let validity = match &numbers.nulls {
+            Some(nulls) => Some(self.pack_validity(nulls, rows.count)?),
+            None => None,
+        };
+        let bits = validity.is_some().then(|| Bitmap::new(AlignedVec::default(), 0));
+        let column = Column { kind: kind.clone(), rows: rows.count, data, validity: bits, blocks: Vec::new() };
+        let column = Arc::new(column);
+        self.accelerator.columns.keep(&column, Held { values, validity, bytes: None, ready: Vec::new() });
+        Ok((column, ColumnStatistics { range: known, nulls, ..ColumnStatistics::default() }))
+    }
+
+    /// Returns numbers as codes of some bytes.
+    fn narrow(&mut self, numbers: &Numbers, rows: usize, base: i64, width: usize) -> Result<Memory> {
+        let out = self.allocate(rows * width)?;
+        let name = ["narrow_8", "narrow_16", "narrow_32", "narrow_64"][width.trailing_zeros() as usize];
+        let arguments = [
+            Argument::Memory(&numbers.values),
+            numbers.nulls.as_ref().map_or(Argument::Null, Argument::Memory),
+            Argument::U32(small(rows)?),
+            Argument::I64(base),
+            Argument::Memory(&out),
+        ];
+        self.operate(name, &arguments, self.shape())?;
+        Ok(out)
+    }
+
+    /// Returns null flags as a bitmap of what is valid.
+    fn pack_validity(&mut self, nulls: &Memory, rows: usize) -> Result<Memory> {
+        let words = self.allocate(rows.div_ceil(64) * 8)?;
+        let arguments = [Argument::Memory(nulls), Argument::U32(small(rows)?), Argument::Memory(&words)];
+        self.operate("pack_validity", &arguments, self.shape())?;
+        Ok(words)
+    }
+}
+
+impl Accelerator {
+    /// Tells whether some of a table's values are kept here and nowhere else.
+    pub(crate) fn keeps(&self, table: &Table) -> bool {
+        let columns = table.parts.iter().flat_map(|part| &part.columns);
+        columns.filter(|column| is_away(column)).any(|column| self.columns.known(column).is_some())
+    }
+
+    /// Reads what it keeps of a table back; returns it whole, with the number of bytes read.
+    ///
+    /// # Errors
+    /// Device if it failed, after which it gets no more work: the rows are lost.
+    pub(crate) fn fetch(&self, table: &Table) -> Result<(Table, u64)> {
+        let fetched = self.fetch_all(table);
+        self.note_failure(&fetched);
+        fetched
+    }
+
+    fn fetch_all(&self, table: &Table) -> Result<(Table, u64)> {
+        let mut queue = self.device.queue()?;
+        let mut read = 0;
+        let mut bytes = |memory: &Memory, count: usize| {
+            let mut bytes = vec![0; count];
+            queue.read(memory, 0, &mut bytes, &[])?;
+            read += count as u64;
+            Ok::<_, Error>(bytes)
+        };
+        let mut parts = Vec::with_capacity(table.parts.len());
+        for part in &table.parts {
+            let mut columns = Vec::with_capacity(part.columns.len());
+            for column in &part.columns {
+                if !is_away(column) {
+                    columns.push(column.clone());
+                    continue;
+                }
+                let held = self.columns.known(column);
+                let held = held.ok_or_else(|| Error::internal("the values of a column are nowhere"))?;
+                let validity = match &held.validity {
+                    Some(words) => {
+                        let words = bytes(words, column.rows.div_ceil(64) * 8)?;
+                        let words: AlignedVec<u64> =
+                            words.as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w)).collect();
+                        Some(Bitmap::new(words, column.rows))
+                    }
+                    None => None,
+                };
+                let values = bytes(&held.values, column.rows * column.width())?;
+                let found = Arc::new(with_values(column, &values, validity));
+                if column.kind != Type::Float32 {
+                    self.columns.keep(&found, held);
+                }
+                columns.push(found);
+            }
+            parts.push(Arc::new(Part { rows: part.rows, columns }));
+        }
+        let (schema, statistics) = (table.schema.clone(), table.statistics.clone());
+        Ok((Table { schema, parts, statistics }, read))
+    }
+}
+
+/// Binds memory, if there is some already.
+fn written(memory: Option<&Memory>) -> Argument<'_> {
+    memory.map_or(Argument::Null, Argument::Memory)
+}
+
+/// Makes a column of its values.
+fn with_values(column: &Column, bytes: &[u8], validity: Option<Bitmap>) -> Column {
+    let kind = column.kind.clone();
+    let floats = || bytes.as_chunks::<8>().0.iter().map(|value| f64::from_le_bytes(*value));
+    match &column.data {
+        Data::Int { base, codes: like } => Column::from_offsets(kind, *base, codes(bytes, like.width()), validity),
+        Data::Dictionary { codes: like, dictionary } => {
+            Column::from_codes(kind, codes(bytes, like.width()), dictionary.clone(), validity)
+        }
+        Data::Wide(_) => {
+            let values = bytes.as_chunks::<16>().0.iter().map(|value| i128::from_le_bytes(*value));
+            Column::from_i128(kind, values.collect::<AlignedVec<i128>>(), validity)
+        }
+        _ if kind == Type::Float32 => {
+            Column::from_f32(floats().map(|value| value as f32).collect::<AlignedVec<f32>>(), validity)
+        }
+        _ => Column::from_f64(floats().collect::<AlignedVec<f64>>(), validity),
+    }
+}

@@ -1,0 +1,149 @@
+//! What a pipeline leaves for the next one stays on the device: only metadata and the final result come back.
+
+use std::sync::Arc;
+
+use tandem_column::{AlignedVec, Column, Field, Part, Table, Type};
+use tandem_device::{Backend, Device, Fault, Faulty, Operation, find, testing};
+use tandem_pipeline::{interpret::rows, parse};
+use tandem_runtime::{Accelerator, DeviceMetrics, Execution, Inputs, Options, Runtime};
+
+/// Different keys of a large table, and of a small one; each has three rows.
+const GROUPS: i64 = 100_000;
+const FEW_GROUPS: i64 = 2000;
+/// What may come back of a pipeline whose rows stay: ranges, counts and flags.
+const METADATA: u64 = 16 << 10;
+
+/// Sums for each key, an average and a largest value among them, of which the ten largest are wanted.
+const TOP: &str = "pipeline 0
+  scan t [k@0: int64, v@1: int64]
+  aggregate by ($0) (count_rows(): int64, sum($1): int64, max($1): int64, average($1): float64)
+pipeline 1
+  result 0 [k: int64, n: int64, s: int64, m: int64, a: float64]
+  sort by ($2 desc, $0) fetch 10 output ($0, $1, $2, $3, $4)
+";
+
+/// Rows that are left, then groups of those, then the largest.
+const CHAIN: &str = "pipeline 0
+  scan t [k@0: int64, v@1: int64]
+  filter $1 > 10:int64
+  let $2 w: int64 = $1 + $0
+  materialize output ($0, $2)
+pipeline 1
+  result 0 [k: int64, w: int64]
+  aggregate by ($0) (sum($1): int64)
+pipeline 2
+  result 1 [k: int64, s: int64]
+  sort by ($1 desc, $0) fetch 5 output ($0, $1)
+";
+
+/// A key on each side of a join, the build side from groups.
+const JOIN: &str = "pipeline 0
+  scan t [k@0: int64, v@1: int64]
+  aggregate by ($0) (sum($1): int64)
+pipeline 1
+  result 0 [k: int64, s: int64]
+  filter $1 > 1000:int64
+  build keys ($0) payload ($1)
+pipeline 2
+  scan t [k@0: int64, v@1: int64]
+  probe inner 1 on ($0) adds ($2 s@0: int64)
+  aggregate by () (count_rows(): int64, sum($2): int64)
+";
+
+fn inputs(groups: i64, spread: i64) -> Inputs {
+    let rows = groups * 3;
+    let column = |value: &dyn Fn(i64) -> i64| {
+        Arc::new(Column::from_i64(Type::Int64, (0..rows).map(value).collect::<AlignedVec<i64>>(), None))
+    };
+    let columns = vec![column(&|row| (row * 7919 % groups) * spread), column(&|row| row * 31 % 1009 - 5)];
+    let schema: Arc<[Field]> = ["k", "v"].map(|name| Field::new(name, Type::Int64, true)).into();
+    let table = Table::with_statistics(schema, vec![Arc::new(Part { rows: rows as usize, columns })]);
+    Inputs { tables: [("t".to_string(), Arc::new(table))].into(), ..Inputs::default() }
+}
+
+fn run(query: &str, inputs: &Inputs, devices: Vec<Arc<Accelerator>>) -> Execution {
+    let query = parse(query).expect("the query is right");
+    let options = Options { devices, ..Options::default() };
+    Runtime::new(2).execute(&query, inputs, &options).expect("it runs")
+}
+
+fn first() -> Option<Arc<dyn Device>> {
+    let found = find();
+    testing::has(&found, Backend::OpenCl).then(|| found.devices[0].clone())
+}
+
+/// Returns what the device did for each pipeline: it ran all of them.
+fn metrics(execution: &Execution) -> Vec<&DeviceMetrics> {
+    let mut devices = Vec::new();
+    for pipeline in &execution.metrics.pipelines {
+        assert_eq!(pipeline.reason, None);
+        devices.push(pipeline.device.as_ref().expect("all of it runs on the device"));
+    }
+    devices
+}
+
+#[test]
+fn rows_between_pipelines_stay_on_the_device() {
+    let Some(device) = first() else { return };
+    // Keys that are close together have places in an array, others a hash table.
+    for (spread, query) in [(1, TOP), (1 << 20, TOP), (1, CHAIN), (1 << 20, CHAIN), (1, JOIN)] {
+        let inputs = inputs(GROUPS, spread);
+        let expected = rows(&run(query, &inputs, Vec::new()).table);
+        for in_turn in [false, true] {
+            let accelerator = Accelerator::new(device.clone());
+            let accelerator = Arc::new(if in_turn { accelerator.in_turn() } else { accelerator });
+            let execution = run(query, &inputs, vec![accelerator]);
+            assert_eq!(rows(&execution.table), expected, "spread {spread}, in turn: {in_turn}\n{query}");
+            let devices = metrics(&execution);
+            assert!(devices[0].bytes_back < METADATA, "{} bytes come back of the groups", devices[0].bytes_back);
+            if query == JOIN {
+                continue;
+            }
+            for (at, later) in devices.iter().enumerate().skip(1) {
+                assert!(later.bytes_back < METADATA, "{} bytes come back of pipeline {at}", later.bytes_back);
+                assert!(later.bytes_to + later.bytes_shared < METADATA, "the rows were there: {later:?}");
+            }
+        }
+    }
+}
+
+/// Whatever fails, whenever: rows that a device kept are read back, or computed again where they are lost with it.
+#[test]
+fn kept_rows_outlive_their_device() {
+    let Some(device) = first() else { return };
+    let inputs = inputs(FEW_GROUPS, 1);
+    for query in [TOP, CHAIN, JOIN] {
+        let expected = rows(&run(query, &inputs, Vec::new()).table);
+        let counted = Arc::new(Faulty::new(&device, &[]));
+        run(query, &inputs, vec![Arc::new(Accelerator::new(counted.clone()).keep_all())]);
+        let mut faults = Vec::new();
+        for operation in [Operation::Allocate, Operation::Read, Operation::Fill, Operation::Launch] {
+            // Each would take long: several from the first to the last.
+            let count = counted.count(operation).max(1);
+            let step = (count / 4).max(1);
+            faults.extend((1..=count).step_by(step).map(|at| Fault::At(operation, at)));
+        }
+        let mut again = 0;
+        for fault in faults {
+            let faulty: Arc<dyn Device> = Arc::new(Faulty::new(&device, &[fault]));
+            let execution = run(query, &inputs, vec![Arc::new(Accelerator::new(faulty).keep_all())]);
+            assert_eq!(rows(&execution.table), expected, "{fault:?}\n{query}");
+            again += usize::from(execution.metrics.pipelines[0].reason.is_some());
+        }
+        assert!(again > 0, "some rows were lost with their device");
+    }
+}
+
+/// Rows that one of two devices keeps are computed there, or come back where the other has to.
+#[test]
+fn kept_rows_are_found_among_devices() {
+    let Some(device) = first() else { return };
+    let inputs = inputs(FEW_GROUPS, 1);
+    for query in [TOP, CHAIN, JOIN] {
+        let expected = rows(&run(query, &inputs, Vec::new()).table);
+        let devices = [device.clone(), device.clone()].map(|device| Arc::new(Accelerator::new(device).keep_all()));
+        let execution = run(query, &inputs, devices.to_vec());
+        assert_eq!(rows(&execution.table), expected, "{query}");
+        assert!(metrics(&execution)[0].bytes_back < METADATA, "{query}");
+    }
+}
