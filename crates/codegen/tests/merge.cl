@@ -2,8 +2,8 @@ KERNEL void pipeline(
     const u32 rows,
     GLOBAL i64 *groups,  // one table, or one for each work-item
     GLOBAL const u8 *c1,  // l_quantity
-    const u64 low0,
-    const u64 span0,
+    const u8 low0,
+    const u8 span0,
     GLOBAL const u32 *c0,  // l_orderkey
     const i64 b0,
     const i64 k0,
@@ -23,8 +23,8 @@ KERNEL void pipeline(
     GLOBAL i64 *const table = TABLE(groups, 24UL);
     FOR_STRIPS(strip, rows) {
         STRIP_OF_ROWS(strip);
-        MASK_ROWS(row, = ((u8)(c1[row] - (u8)low0) <= (u8)span0));
-        LIST_MASKED_ROWS();
+        MASK_ROWS(row, = ((u8)(c1[row] - low0) <= span0));
+        LIST_FEW_MASKED_ROWS();
         FOR_LISTED(at) {
             const u32 row = listed[at];
             const i64 t0 = b0 + (i64)c0[row];
