@@ -31,13 +31,15 @@ use statement::Runner;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    match arguments::parse().and_then(run) {
+    let code = match arguments::parse().and_then(run) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             failure.print();
             failure.exit_code()
         }
-    }
+    };
+    tandem_runtime::save_programs();
+    code
 }
 
 /// Does what the command line asks for.

@@ -154,13 +154,7 @@ pub(super) fn run(
         run.metrics.kernels = times::sum(&kernels);
         run.metrics.copies = times::sum(&copies);
         run.metrics.overlapped = times::overlap(&kernels, &copies);
-        // Drivers finish compiling at the first launch: only now the binary is all there is to load.
-        for (text, program) in &run.fresh {
-            accelerator.cache.save(text, accelerator.device.as_ref(), program);
-        }
-    }
-    if last {
-        job.left_over(&mut worker);
+        accelerator.save_later(mem::take(&mut run.fresh));
     }
     Ok((worker, run.metrics))
 }

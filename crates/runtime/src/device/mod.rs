@@ -43,6 +43,10 @@ pub(crate) use share::share;
 /// Programs kept in memory; the next one drops them, and those still in use come back from disk.
 const PROGRAMS: usize = 512;
 
+/// Programs that wait to be put on disk. That takes a driver as long as compiling did, so it is not done while a query runs
+/// unless many wait.
+const UNSAVED: usize = 32;
+
 /// The fewest bytes of rows that stay on the device for a later pipeline: fewer come back, and are copied again, in less
 /// time than the kernels take that make columns of them.
 const KEEP_FROM: usize = 64 << 10;
@@ -56,6 +60,8 @@ pub struct Accelerator {
     columns: Resident,
     programs: Mutex<HashMap<String, Program>>,
     cache: Cache,
+    /// Programs that are not on disk yet.
+    unsaved: Mutex<Vec<(String, Program)>>,
     /// The fewest bytes of rows that are kept for a later pipeline.
     keep_from: usize,
     /// It failed once: no more work is given to it.
@@ -112,9 +118,17 @@ pub struct Devices {
     pub unusable: Vec<(String, String)>,
 }
 
+static DEVICES: OnceLock<Devices> = OnceLock::new();
+
+/// Puts all programs on disk that were compiled and are not there yet. To be called before the process ends.
+pub fn save_programs() {
+    for accelerator in DEVICES.get().into_iter().flat_map(|devices| &devices.accelerators) {
+        accelerator.save_programs();
+    }
+}
+
 /// Returns the devices of this machine, looked for when first asked for.
 pub fn devices() -> &'static Devices {
-    static DEVICES: OnceLock<Devices> = OnceLock::new();
     DEVICES.get_or_init(|| {
         let settings = match DeviceSettings::from_environment() {
             Ok(settings) => settings,
@@ -158,8 +172,9 @@ impl Accelerator {
             traced: info.simulated,
         };
         let (columns, programs, cache) = (Resident::default(), Mutex::default(), Cache::from_environment());
+        let unsaved = Mutex::default();
         let (settings, lost, jobs) = (DeviceSettings::default(), AtomicBool::new(false), AtomicU64::new(0));
-        Accelerator { device, settings, traits, columns, programs, cache, keep_from: KEEP_FROM, lost, jobs }
+        Accelerator { device, settings, traits, columns, programs, cache, unsaved, keep_from: KEEP_FROM, lost, jobs }
     }
 
     /// Uses the device as set.
@@ -224,6 +239,14 @@ impl Accelerator {
         self.lost.load(Ordering::Relaxed)
     }
 
+    /// Returns the options of the compiler. Warnings would go to standard error; the oldest standard compiles soonest.
+    fn options(&self) -> &'static str {
+        match self.target() {
+            Target::OpenCl => "-w -cl-std=CL1.2",
+            Target::Cuda => "-w",
+        }
+    }
+
     fn target(&self) -> Target {
         match self.device.info().backend {
             Backend::Cuda | Backend::Shim => Target::Cuda,
@@ -277,6 +300,24 @@ impl Accelerator {
         }
     }
 
+    /// Keeps programs that have run once for later processes: drivers finish compiling at the first launch.
+    fn save_later(&self, programs: Vec<(String, Program)>) {
+        let mut unsaved = self.unsaved.lock();
+        unsaved.extend(programs);
+        if unsaved.len() >= UNSAVED {
+            drop(unsaved);
+            self.save_programs();
+        }
+    }
+
+    /// Puts the programs on disk that wait for it.
+    pub fn save_programs(&self) {
+        let unsaved = std::mem::take(&mut *self.unsaved.lock());
+        for (text, program) in unsaved.iter().filter(|_| !self.is_lost()) {
+            self.cache.save(text, self.device.as_ref(), program);
+        }
+    }
+
     /// Returns the program of a text, and whether it was compiled now.
     fn program(&self, text: &str, metrics: &mut DeviceMetrics) -> Result<(Program, bool)> {
         if let Some(program) = self.programs.lock().get(text) {
@@ -287,8 +328,8 @@ impl Accelerator {
         let compiled = known.is_none();
         let program = match known {
             Some(program) => program,
-            // Warnings of the compiler would go to standard error. A text that does not compile says nothing about the device.
-            None => self.device.compile(text, "-w").map_err(|error| match error.class {
+            // A text that does not compile says nothing about the device.
+            None => self.device.compile(text, self.options()).map_err(|error| match error.class {
                 Class::Device => Error::unsupported(error.message),
                 _ => error,
             })?,
