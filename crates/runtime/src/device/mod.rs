@@ -4,6 +4,7 @@
 //! any worker's. Nothing leaves a job before it has ended, so whatever goes wrong on a device (a kernel that cannot be
 //! generated, memory that runs out, a device that is lost or hangs), the processor's workers compute the job instead.
 
+mod bind;
 mod build;
 mod cache;
 mod data;

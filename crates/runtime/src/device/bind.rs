@@ -1,0 +1,152 @@
+//! What a kernel's arguments are bound to: memory that launches of a job share, columns of a part, and where rows go.
+
+use std::collections::HashMap;
+
+use tandem_codegen::{Binding, Kernel};
+use tandem_column::{Column, Data, Error, Part, Result};
+use tandem_cpu::code_bounds;
+use tandem_device::{Argument, Memory};
+use tandem_pipeline::fused::{Fused, FusedStep, Origin, Way};
+
+use super::data::Held;
+
+/// What all launches of a job share.
+#[derive(Default)]
+pub(super) struct Shared {
+    pub(super) sets: Vec<PlacedSet>,
+    pub(super) lookups: Vec<Placed>,
+    /// What expressions give for each word of a dictionary, texts and patterns.
+    pub(super) constants: Vec<(Binding, Memory)>,
+    pub(super) failed: Option<Memory>,
+}
+
+/// A set in the forms that kernels read.
+pub(super) struct PlacedSet {
+    pub(super) words: Option<Memory>,
+    pub(super) bytes: Option<Memory>,
+    /// What the first bit and byte stand for.
+    pub(super) low: i64,
+}
+
+/// What kernels read, and mark, of a lookup's build.
+#[derive(Default)]
+pub(super) struct Placed {
+    pub(super) payloads: Vec<Option<(Held, i64)>>,
+    pub(super) bits: Option<Memory>,
+    pub(super) starts: Option<Memory>,
+    pub(super) keys: Option<Memory>,
+    pub(super) matched: Option<Memory>,
+}
+
+/// Where a launch writes.
+#[derive(Default)]
+pub(super) struct Outputs {
+    pub(super) groups: Option<Memory>,
+    pub(super) numbers: Option<Memory>,
+    pub(super) mask: u32,
+    pub(super) full: Option<Memory>,
+    /// Rows of earlier parts.
+    pub(super) first_row: u32,
+    pub(super) counts: Option<Memory>,
+    pub(super) counts_from: u32,
+    pub(super) values: Vec<Option<Memory>>,
+    pub(super) nulls: Vec<Option<Memory>>,
+    pub(super) ordinals: Vec<Memory>,
+    /// Flags of the sectors read of each column, where that is counted.
+    pub(super) touched: HashMap<usize, Memory>,
+}
+
+/// Binds a kernel's arguments for one part that it does not exclude.
+pub(super) fn arguments<'a>(
+    kernel: &Kernel,
+    fused: &Fused,
+    part: &Part,
+    held: &'a HashMap<usize, Held>,
+    shared: &'a Shared,
+    outputs: &'a Outputs,
+) -> Result<Vec<Argument<'a>>> {
+    let of = |column: usize| base(&part.columns[column]);
+    let missing = || Error::internal("a kernel's argument has no value");
+    // What a kernel of several does not write is not there yet.
+    let written = |memory: Option<&'a Memory>| memory.map_or(Argument::Null, Argument::Memory);
+    let mut arguments = Vec::with_capacity(kernel.bindings.len());
+    for binding in &kernel.bindings {
+        arguments.push(match binding {
+            Binding::Rows => Argument::U32(part.rows as u32),
+            Binding::FirstRow => Argument::U32(outputs.first_row),
+            Binding::Column(column) => Argument::Memory(&held.get(column).ok_or_else(missing)?.values),
+            Binding::Validity(column) => {
+                let held = held.get(column).ok_or_else(missing)?;
+                Argument::Memory(held.validity.as_ref().ok_or_else(missing)?)
+            }
+            Binding::Touched(column) => written(outputs.touched.get(column)),
+            Binding::Base(column) => Argument::I64(of(*column)),
+            Binding::Low(step) | Binding::Span(step) => {
+                let FusedStep::Between { column, low, high } = fused.steps[*step] else { return Err(missing()) };
+                let (base, codes) = part.columns[column].codes().ok_or_else(missing)?;
+                let (first, span) = code_bounds(base, codes, low, high).ok_or_else(missing)?;
+                let bound = if matches!(binding, Binding::Low(_)) { first } else { span };
+                match codes.width() {
+                    1 => Argument::U8(bound as u8),
+                    2 => Argument::U16(bound as u16),
+                    4 => Argument::U32(bound as u32),
+                    _ => Argument::U64(bound),
+                }
+            }
+            Binding::Set(set) => Argument::Memory(shared.sets[*set].words.as_ref().ok_or_else(missing)?),
+            Binding::SetBytes(set) => Argument::Memory(shared.sets[*set].bytes.as_ref().ok_or_else(missing)?),
+            Binding::SetShift { set, column } => Argument::U32(of(*column).wrapping_sub(shared.sets[*set].low) as u32),
+            Binding::LookupShift(lookup) => {
+                let Way::Column { column, min } = fused.lookups[*lookup].way else { return Err(missing()) };
+                Argument::I64(of(column).wrapping_sub(min))
+            }
+            Binding::Payload { lookup, payload } => {
+                Argument::Memory(&shared.lookups[*lookup].payloads[*payload].as_ref().ok_or_else(missing)?.0.values)
+            }
+            Binding::PayloadValidity { lookup, payload } => {
+                let (held, _) = shared.lookups[*lookup].payloads[*payload].as_ref().ok_or_else(missing)?;
+                Argument::Memory(held.validity.as_ref().ok_or_else(missing)?)
+            }
+            Binding::PayloadBase { lookup, payload } => {
+                Argument::I64(shared.lookups[*lookup].payloads[*payload].as_ref().ok_or_else(missing)?.1)
+            }
+            Binding::KeyBits(lookup) => Argument::Memory(shared.lookups[*lookup].bits.as_ref().ok_or_else(missing)?),
+            Binding::Starts(lookup) => Argument::Memory(shared.lookups[*lookup].starts.as_ref().ok_or_else(missing)?),
+            Binding::PackedKeys(lookup) => Argument::Memory(shared.lookups[*lookup].keys.as_ref().ok_or_else(missing)?),
+            Binding::Matched(lookup) => Argument::Memory(shared.lookups[*lookup].matched.as_ref().ok_or_else(missing)?),
+            Binding::Bytes(Origin::Column(column)) => {
+                Argument::Memory(held.get(column).and_then(|held| held.bytes.as_ref()).ok_or_else(missing)?)
+            }
+            Binding::Bytes(Origin::Payload { lookup, payload }) => {
+                let (held, _) = shared.lookups[*lookup].payloads[*payload].as_ref().ok_or_else(missing)?;
+                Argument::Memory(held.bytes.as_ref().ok_or_else(missing)?)
+            }
+            Binding::Bytes(Origin::Computed) => return Err(missing()),
+            Binding::Mapped(_) | Binding::MappedNulls(_) | Binding::Text(_) | Binding::Pattern(_) => {
+                let found = shared.constants.iter().find(|(known, _)| known == binding);
+                Argument::Memory(&found.ok_or_else(missing)?.1)
+            }
+            Binding::Constant(value) => Argument::I64(*value),
+            Binding::Groups => written(outputs.groups.as_ref()),
+            Binding::GroupNumbers => written(outputs.numbers.as_ref()),
+            Binding::GroupMask => Argument::U32(outputs.mask),
+            Binding::Tables => return Err(missing()),
+            Binding::Full => written(outputs.full.as_ref()),
+            Binding::Counts => written(outputs.counts.as_ref()),
+            Binding::CountsFrom => Argument::U32(outputs.counts_from),
+            Binding::Ordinal(at) => written(outputs.ordinals.get(*at)),
+            Binding::Values(column) => written(outputs.values.get(*column).and_then(Option::as_ref)),
+            Binding::Nulls(column) => written(outputs.nulls.get(*column).and_then(Option::as_ref)),
+            Binding::Failed => Argument::Memory(shared.failed.as_ref().ok_or_else(missing)?),
+        });
+    }
+    Ok(arguments)
+}
+
+/// Returns what code 0 of a column stands for.
+pub(super) fn base(column: &Column) -> i64 {
+    match &column.data {
+        Data::Int { base, .. } => *base,
+        _ => 0,
+    }
+}
