@@ -83,9 +83,9 @@ pub(crate) fn connect(address: &str, name: &str, authority: &Path) -> Result<Uni
         .with_no_client_auth();
     let server = ServerName::try_from(name.to_owned())
         .map_err(|_| Error::input(format!("not the name of a host: give the one in the certificate ({name})")))?;
-    let unreachable = |error: String| Error::input(format!("cannot connect to {address}: check that a daemon listens ({error})"));
-    let connection =
-        ClientConnection::new(Arc::new(config), server).map_err(|error| unreachable(error.to_string()))?;
+    let unreachable =
+        |error: String| Error::input(format!("cannot connect to {address}: check that a daemon listens ({error})"));
+    let connection = ClientConnection::new(Arc::new(config), server).map_err(|error| unreachable(error.to_string()))?;
     let stream = TcpStream::connect(address).map_err(|error| unreachable(error.to_string()))?;
     tunnel(stream, connection.into()).map_err(|error| unreachable(error.to_string()))
 }

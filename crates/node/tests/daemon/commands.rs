@@ -136,7 +136,8 @@ fn blocks_are_sent_once() {
 fn no_rows_give_one_state_and_a_schema() {
     let running = Running::start(|_| {});
     let (path, mut client) = (running.sales(), running.client());
-    let text = "pipeline 0\n  scan sales [amount@2: int64?]\n  aggregate partial by () (sum($0): int64, count($0): int64)\n";
+    let text =
+        "pipeline 0\n  scan sales [amount@2: int64?]\n  aggregate partial by () (sum($0): int64, count($0): int64)\n";
     let outcome = client.execute(&command(text, vec![part(&path, 0, 0)]), |_| unreachable!()).unwrap();
     assert_eq!((outcome.batches[0].num_rows(), outcome.batches[0].column(0).null_count()), (1, 1));
     let outcome = client.execute(&command(&by_region(0), vec![]), |_| unreachable!()).unwrap();
