@@ -51,19 +51,23 @@ pub(crate) fn listen(address: SocketAddr, options: &Options) -> Result<(SocketAd
 }
 
 impl TlsListener {
-    /// Hands connections on until told to stop.
-    pub(crate) fn accept(&self, take: impl Fn(UnixStream) -> bool) {
+    /// Returns the socket that connections come from.
+    pub(crate) fn socket(&self) -> &TcpListener {
+        &self.listener
+    }
+
+    /// Hands connections on until told to stop, or until the socket is shut down.
+    pub(crate) fn accept(&self, ended: impl Fn() -> bool, take: impl Fn(UnixStream)) {
         for stream in self.listener.incoming() {
+            if ended() {
+                return;
+            }
             let inner = stream.and_then(|stream| {
                 let connection = ServerConnection::new(self.config.clone()).map_err(io::Error::other)?;
                 tunnel(stream, connection.into())
             });
             match inner {
-                Ok(inner) => {
-                    if !take(inner) {
-                        return;
-                    }
-                }
+                Ok(inner) => take(inner),
                 Err(_) => std::thread::sleep(Duration::from_millis(100)),
             }
         }

@@ -145,6 +145,19 @@ fn no_rows_give_one_state_and_a_schema() {
 }
 
 #[test]
+fn rows_without_columns_are_counted() {
+    let running = Running::start(|_| {});
+    let (path, mut client) = (running.sales(), running.client());
+    let text = "pipeline 0\n  scan sales []\n  aggregate partial by () (count_rows(): int64)\n";
+    let outcome = client.execute(&command(text, vec![whole(&path); 2]), |_| unreachable!()).unwrap();
+    let count = outcome.batches[0].column(0).as_primitive::<Int64Type>().value(0);
+    assert_eq!((count, outcome.trailer.bytes_read), (2 * i64::from(ROWS), 0));
+    let text = "pipeline 0\n  scan sales []\n  materialize output ()\n";
+    let outcome = client.execute(&command(text, vec![whole(&path)]), |_| unreachable!()).unwrap();
+    assert_eq!(outcome.batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), ROWS as usize);
+}
+
+#[test]
 fn many_rows_come_whole() {
     let running = Running::start(|_| {});
     let (path, mut client) = (running.sales(), running.client());
