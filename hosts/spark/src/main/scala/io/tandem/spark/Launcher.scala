@@ -20,10 +20,10 @@ import org.apache.spark.network.util.JavaUtils
 final class Launcher(conf: SparkConf) {
   private val log = LoggerFactory.getLogger(classOf[Daemon])
   private val foreign = conf.get(Settings.Socket, "").trim
-  private val directory = Paths.get(
-    conf.get(
-      Settings.Directory,
-      Paths.get(System.getProperty("java.io.tmpdir"), s"tandem-${System.getProperty("user.name")}").toString))
+  private val directory = conf.get(Settings.Directory, "").trim match {
+    case "" => Launcher.directory
+    case path => Paths.get(path)
+  }
   private var process: Option[Process] = None
   @volatile private var lastLine = ""
 
@@ -75,9 +75,10 @@ final class Launcher(conf: SparkConf) {
       case "" => extract()
       case path => Paths.get(path)
     }
-    val command = Seq(binary.toString, "--socket", socket.toString, "--threads", Settings.cores(conf).toString, "--parent") ++
+    // It may use all cores, for all executors of the node; each says in its greeting how many are its own.
+    val command = Seq(binary.toString, "--socket", socket.toString, "--with-parent", "--log", "warn") ++
       conf.getOption(Settings.Memory).filter(_.nonEmpty).toSeq
-        .flatMap(memory => Seq("--cache-bytes", JavaUtils.byteStringAsBytes(memory).toString))
+        .flatMap(memory => Seq("--cache", JavaUtils.byteStringAsMb(memory).toString))
     log.info(s"Starting Tandem's daemon: ${command.mkString(" ")}")
     val started = new ProcessBuilder(command.asJava).redirectErrorStream(true).start()
     process = Some(started)
@@ -96,7 +97,7 @@ final class Launcher(conf: SparkConf) {
         case error: IOException =>
           if (!alive) throw new IOException(s"the daemon ended at once: $lastLine")
           if (System.nanoTime > deadline) throw new IOException(s"the daemon did not start in 20 s: ${error.getMessage}")
-          Thread.sleep(10)
+          Thread.sleep(5)
       }
     }
     throw new IllegalStateException("not reached")
@@ -144,5 +145,15 @@ final class Launcher(conf: SparkConf) {
     if (!Files.isDirectory(path, LinkOption.NOFOLLOW_LINKS) || found != own ||
       Files.getOwner(path).getName != System.getProperty("user.name"))
       throw new IOException(s"$path must be a directory of this user with mode 0700: set ${Settings.Directory} to one")
+  }
+}
+
+object Launcher {
+  /** The directory of this user's daemon on this machine: the one that `tandem serve` takes too. */
+  private def directory: Path = Option(System.getenv("XDG_RUNTIME_DIR")) match {
+    case Some(path) => Paths.get(path, "tandem")
+    case None =>
+      val user = Files.getAttribute(Paths.get("/proc/self"), "unix:uid")
+      Paths.get(System.getProperty("java.io.tmpdir"), s"tandem-$user")
   }
 }

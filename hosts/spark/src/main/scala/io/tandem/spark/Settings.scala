@@ -13,9 +13,9 @@ object Settings {
   val TimeLimit = "spark.tandem.timeLimit"   // of one task's command, such as 10min; 0: the daemon's
   // of a process
   val Socket = "spark.tandem.socket"         // of a daemon that runs already; empty: each node starts one
-  val Directory = "spark.tandem.directory"   // of the node's socket and executable; empty: tandem-USER beside others' temporary files
+  val Directory = "spark.tandem.directory"   // of the node's socket and executable; empty: the user's, as for `tandem serve`
   val Token = "spark.tandem.token"           // what that daemon asks for, if it does
-  val Cores = "spark.tandem.cores"           // threads of a daemon; 0: the executor's cores
+  val Cores = "spark.tandem.cores"           // cores that the executor's commands may use at once; 0: those Spark gave it
   val Memory = "spark.tandem.memory"         // bytes of its column cache, such as 4g; empty: the daemon's default
   val Binary = "spark.tandem.binary"         // the daemon's executable; empty: the one in the jar
   val HangLimit = "spark.tandem.hangLimit"   // how long a daemon may not answer before it is taken for hung: 10s

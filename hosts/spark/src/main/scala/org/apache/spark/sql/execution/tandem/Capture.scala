@@ -31,6 +31,12 @@ object Capture {
   val Table = "t"
   def block(index: Int): String = s"b$index"
 
+  /** Names a kind of join for people. */
+  def kind(joinType: JoinType): String = joinType match {
+    case _: ExistenceJoin => "existence"
+    case other => other.sql.toLowerCase
+  }
+
   /** Cuts a part out of a plan; `None` if it has not the form of a pipeline over a scan of files. */
   def cut(plan: SparkPlan): Option[Captured] = {
     val inputs = ArrayBuffer.empty[SparkPlan]
@@ -135,7 +141,7 @@ final class Translation(plan: SparkPlan, value: ScalarSubquery => Any, floatSums
       case (LeftSemi, BuildRight) => JoinKind.JOIN_KIND_SEMI
       case (LeftAnti, BuildRight) => JoinKind.JOIN_KIND_ANTI
       case (_: ExistenceJoin, BuildRight) => JoinKind.JOIN_KIND_MARK
-      case (joinType, side) => throw new Unsupported(s"a ${joinType.sql} join with $side stays with Spark")
+      case (joinType, side) => throw new Unsupported(s"a join of kind ${Capture.kind(joinType)} with $side stays with Spark")
     }
     val adds = kind == JoinKind.JOIN_KIND_INNER || kind == JoinKind.JOIN_KIND_LEFT
     val proto = Probe.newBuilder

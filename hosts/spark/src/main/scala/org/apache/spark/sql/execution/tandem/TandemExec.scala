@@ -7,6 +7,7 @@ import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, SortOrder}
+import org.apache.spark.sql.catalyst.optimizer.BuildLeft
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.joins.HashedRelation
@@ -121,9 +122,8 @@ object TandemExec {
   private def describe(plan: SparkPlan): Seq[String] = plan match {
     case TandemInput(_, output) => Seq(s"Scan(${output.map(_.name).mkString(", ")})")
     case join: joins.BroadcastHashJoinExec =>
-      val streamed = if (join.left.isInstanceOf[TandemInput] && join.buildSide == org.apache.spark.sql.catalyst.optimizer.BuildLeft)
-        join.right else join.left
-      s"Probe(${join.joinType.sql.toLowerCase})" +: describe(streamed)
+      val streamed = if (join.buildSide == BuildLeft) join.right else join.left
+      s"Probe(${Capture.kind(join.joinType)})" +: describe(streamed)
     case other =>
       val name = other match {
         case aggregate: aggregate.HashAggregateExec =>

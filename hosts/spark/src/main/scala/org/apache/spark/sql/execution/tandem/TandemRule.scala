@@ -6,7 +6,7 @@ import org.apache.spark.sql.ExtendedExplainGenerator
 import org.apache.spark.sql.catalyst.expressions.{InputFileBlockLength, InputFileBlockStart, InputFileName}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
-import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
+import org.apache.spark.sql.execution.{ColumnarRule, FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
 
 /** Puts [[TandemRule]] where Spark has every stage's final plan: partitions pruned, broadcasts made, with and without AQE. */
@@ -44,7 +44,7 @@ object TandemRule extends Rule[SparkPlan] {
   private def replace(plan: SparkPlan, reasoned: Boolean): SparkPlan =
     try TandemExec.take(plan) match {
         case Some(node) => node.withNewChildren(node.children.head +: node.children.tail.map(replace(_, reasoned = false)))
-        case None => plan.mapChildren(replace(_, reasoned = false))
+        case None => lone(plan, reasoned).getOrElse(plan.mapChildren(replace(_, reasoned = false)))
       }
     catch {
       case unsupported: Unsupported =>
@@ -55,6 +55,15 @@ object TandemRule extends Rule[SparkPlan] {
           tagged
         } else rest
     }
+
+  /** Gives a scan that nothing above it took a reason, unless that has one. */
+  private def lone(plan: SparkPlan, reasoned: Boolean): Option[SparkPlan] = plan match {
+    case scan: FileSourceScanExec if !reasoned =>
+      val tagged = scan.clone()
+      tagged.setTagValue(Reason, "what reads this scan is not a filter, projection, broadcast join or partial aggregate")
+      Some(tagged)
+    case _ => None
+  }
 
   private def taken(plan: SparkPlan): Boolean = plan.exists(_.isInstanceOf[TandemExec])
 
