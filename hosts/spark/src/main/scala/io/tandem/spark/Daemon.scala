@@ -21,7 +21,7 @@ final class Unavailable(message: String, cause: Throwable = null) extends IOExce
   * with the process, since it reads the pipe that the process holds. Others then start another. A daemon that ends is
   * started again by one thread at a time, ever later if it keeps ending: meanwhile tasks run on the JVM.
   */
-final class Daemon(conf: SparkConf, executor: String) {
+final class Daemon(conf: SparkConf, application: String, executor: String) {
   private val log = LoggerFactory.getLogger(classOf[Daemon])
   private val launcher = new Launcher(conf)
   private val hangLimit = JavaUtils.timeStringAs(conf.get(Settings.HangLimit, "10s"), TimeUnit.MILLISECONDS)
@@ -37,8 +37,8 @@ final class Daemon(conf: SparkConf, executor: String) {
     .setProtocol(Connection.Protocol)
     .setClientVersion(Daemon.version)
     .setToken(conf.get(Settings.Token, ""))
-    .setApplication(conf.get("spark.app.id", "unknown"))
-    .setExecutor(s"${conf.get("spark.app.id", "unknown")}/$executor")
+    .setApplication(application)
+    .setExecutor(s"$application/$executor")
     .setCores(Settings.cores(conf))
     .build()
 
@@ -167,8 +167,8 @@ object Daemon {
   /** The version of the jar, for people. */
   val version: String = Option(classOf[Daemon].getPackage.getImplementationVersion).getOrElse("development")
 
-  def open(conf: SparkConf, executor: String): Unit = synchronized {
-    if (current.isEmpty) current = Some(new Daemon(conf, executor))
+  def open(conf: SparkConf, application: String, executor: String): Unit = synchronized {
+    if (current.isEmpty) current = Some(new Daemon(conf, application, executor))
   }
 
   def close(): Unit = synchronized {

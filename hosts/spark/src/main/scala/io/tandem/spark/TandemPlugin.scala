@@ -1,6 +1,6 @@
 package io.tandem.spark
 
-import java.util.{Collections, Map => JavaMap}
+import java.util.{Collections, Map => JavaMap, UUID}
 
 import org.apache.spark.SparkContext
 import org.apache.spark.api.plugin.{DriverPlugin, ExecutorPlugin, PluginContext, SparkPlugin}
@@ -18,12 +18,18 @@ class TandemPlugin extends SparkPlugin {
   override def executorPlugin(): ExecutorPlugin = new TandemExecutorPlugin
 }
 
+object TandemPlugin {
+  /** What the driver tells the executors: the name of the application for the daemons. */
+  val Application = "application"
+}
+
 /** Adds the session extension and the reasons of `explain` to the application's settings. */
 class TandemDriverPlugin extends DriverPlugin {
   override def init(context: SparkContext, plugin: PluginContext): JavaMap[String, String] = {
     append(plugin, "spark.sql.extensions", classOf[TandemExtensions].getName)
     append(plugin, "spark.sql.extendedExplainProviders", classOf[TandemExplain].getName)
-    Collections.emptyMap()
+    // Ids of applications repeat between masters, and there is none yet here; builds must never be taken for another's.
+    Collections.singletonMap(TandemPlugin.Application, s"${context.appName}-${UUID.randomUUID()}")
   }
 
   /** Adds a name to a list of names. Sessions are made after this, from these settings. */
@@ -36,7 +42,7 @@ class TandemDriverPlugin extends DriverPlugin {
 /** Starts the daemon with the executor and ends it with the executor. */
 class TandemExecutorPlugin extends ExecutorPlugin {
   override def init(plugin: PluginContext, extra: JavaMap[String, String]): Unit =
-    Daemon.open(plugin.conf, plugin.executorID)
+    Daemon.open(plugin.conf, extra.get(TandemPlugin.Application), plugin.executorID)
 
   override def shutdown(): Unit = Daemon.close()
 }

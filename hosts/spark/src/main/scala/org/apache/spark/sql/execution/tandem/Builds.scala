@@ -9,7 +9,7 @@ import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
 import org.apache.spark.sql.execution.arrow.ArrowWriter
-import org.apache.spark.sql.execution.joins.{HashedRelation, HashedRelationWithAllNullKeys, LongHashedRelation}
+import org.apache.spark.sql.execution.joins.{EmptyHashedRelation, HashedRelation, HashedRelationWithAllNullKeys, LongHashedRelation}
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.sql.util.ArrowUtils
 
@@ -61,8 +61,8 @@ object BuildSide {
     // For NOT IN: there was a null key, so that no row passes. Only nulls are needed to say so.
     case HashedRelationWithAllNullKeys => Iterator(new GenericInternalRow(columns))
     case long: LongHashedRelation => long.keys().flatMap(key => long.get(key.getLong(0)))
-    // Iterates keys of other relations once for each row: the values are what is wanted.
-    case other if other.estimatedSize == 0 => Iterator.empty
+    case EmptyHashedRelation => Iterator.empty
+    // Their keys come once for each row, so that asking for each key's rows would repeat rows.
     case other => other.valuesWithKeyIndex().map(_.getValue)
   }
 }

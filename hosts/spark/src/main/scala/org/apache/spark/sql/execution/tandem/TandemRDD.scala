@@ -43,7 +43,7 @@ final class TandemRDD(
     try new TandemBatches(whole(split.asInstanceOf[FilePartition], task), builds, context, metrics)
     catch {
       case reason @ (_: IOException | _: Unsupported) if !context.isInterrupted() && !Thread.currentThread.isInterrupted =>
-        if (strict) throw new FallbackException(reason.getMessage)
+        if (strict && !TandemRDD.ofTheData(reason)) throw new FallbackException(reason.getMessage)
         TandemRDD.log.warn(s"$task runs on the JVM: ${reason.getMessage}")
         metrics("tasksFallenBack") += 1
         onJvm.iterator(split, context)
@@ -59,6 +59,12 @@ final class TandemRDD(
 
 object TandemRDD {
   private val log = LoggerFactory.getLogger("io.tandem.spark.Task")
+
+  /** Tells whether a task failed for its data, such as an overflow: Spark then has an error of its own to raise. */
+  private def ofTheData(reason: Throwable): Boolean = reason match {
+    case failure: NodeFailure => failure.failure.getClass_ == FailureClass.CLASS_INPUT
+    case _ => false
+  }
 }
 
 /** The batches of one task. Construction asks the daemon, and waits until the answer is whole or so long that nothing but the
@@ -72,7 +78,7 @@ final class TandemBatches(
     extends Iterator[ColumnarBatch] {
   private val started = System.nanoTime
   private val daemon = Daemon.get
-  private var connection: Connection = _ // none when the answer has been read
+  @volatile private var connection: Connection = _ // none when the answer has been read
   private val answer = ask(attempts = 2)
   private val allocator = ArrowUtils.rootAllocator.newChildAllocator("tandem task", 0, Long.MaxValue)
   private val reader = new ArrowStreamReader(answer, allocator)
