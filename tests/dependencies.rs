@@ -16,6 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tandem-runtime", &["tandem-column", "tandem-pipeline", "tandem-cpu", "tandem-codegen", "tandem-device"]),
     ("tandem-scan", &["tandem-column", "tandem-pipeline", "tandem-runtime"]),
     ("tandem-engine", &["tandem-column", "tandem-pipeline", "tandem-cpu", "tandem-runtime", "tandem-scan"]),
+    ("tandem-node", &["tandem-column", "tandem-pipeline", "tandem-runtime", "tandem-scan"]),
     ("tandem-generator", &["tandem-column"]),
     ("tandem-limit", &["tandem-column"]),
     (
@@ -27,6 +28,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "tandem-runtime",
             "tandem-scan",
             "tandem-engine",
+            "tandem-node",
             "tandem-generator",
             "tandem-limit",
         ],

@@ -95,6 +95,8 @@ pub enum Command {
     Demo(DemoArguments),
     /// List the devices of this machine: properties, measured bandwidths, and why anything is not usable.
     Devices(DevicesArguments),
+    /// Hold columns and run pipelines for all clients of this machine, over a socket.
+    Serve(Box<tandem_node::Options>),
 }
 
 /// What `--mode` may be.

@@ -47,6 +47,9 @@ fn run(mut arguments: Arguments) -> Result<(), Failure> {
         Some(Command::Bench(bench)) => bench::run(bench),
         Some(Command::Demo(demo)) => demo::run(&demo),
         Some(Command::Devices(devices)) => devices::run(&devices),
+        Some(Command::Serve(options)) => {
+            tandem_node::serve(*options).map_err(|error| Failure::Statement(error.to_string()))
+        }
         None => statements(&arguments),
     }
 }

@@ -1,6 +1,9 @@
 //! The memory a query may take for what it collects: builds, groups, sorted and materialised rows.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use tandem_column::{Error, Result};
 
@@ -9,6 +12,8 @@ use tandem_column::{Error, Result};
 pub struct MemoryBudget {
     limit: usize,
     used: AtomicUsize,
+    /// What this counts against, too.
+    of: Option<Arc<MemoryBudget>>,
 }
 
 impl Default for MemoryBudget {
@@ -20,7 +25,12 @@ impl Default for MemoryBudget {
 impl MemoryBudget {
     /// Makes a budget of `limit` bytes.
     pub fn new(limit: usize) -> MemoryBudget {
-        MemoryBudget { limit, used: AtomicUsize::new(0) }
+        MemoryBudget { limit, used: AtomicUsize::new(0), of: None }
+    }
+
+    /// Makes a budget of `limit` bytes of another one: what is taken here is taken there, too.
+    pub fn within(of: &Arc<MemoryBudget>, limit: usize) -> MemoryBudget {
+        MemoryBudget { limit, used: AtomicUsize::new(0), of: Some(of.clone()) }
     }
 
     /// Returns the limit in bytes.
@@ -49,25 +59,33 @@ impl MemoryBudget {
                 (bytes >> 20).max(1)
             )));
         }
-        Ok(())
+        match &self.of {
+            Some(of) => of.take(bytes, what).inspect_err(|_| {
+                self.used.fetch_sub(bytes, Ordering::Relaxed);
+            }),
+            None => Ok(()),
+        }
     }
 
     /// Gives `bytes` back.
     pub fn give(&self, bytes: usize) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
+        if let Some(of) = &self.of {
+            of.give(bytes);
+        }
     }
 }
 
 /// Bytes taken from a budget for as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Reservation {
-    budget: std::sync::Arc<MemoryBudget>,
+    budget: Arc<MemoryBudget>,
     what: &'static str,
     bytes: usize,
 }
 
 impl Reservation {
-    pub(crate) fn new(budget: &std::sync::Arc<MemoryBudget>, what: &'static str) -> Reservation {
+    pub(crate) fn new(budget: &Arc<MemoryBudget>, what: &'static str) -> Reservation {
         Reservation { budget: budget.clone(), what, bytes: 0 }
     }
 
@@ -84,5 +102,22 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         self.budget.give(self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_counts_against_the_whole() {
+        let whole = Arc::new(MemoryBudget::new(100));
+        let (one, other) = (MemoryBudget::within(&whole, 80), MemoryBudget::within(&whole, 80));
+        one.take(70, "x").unwrap();
+        assert!(one.take(20, "x").is_err() && other.take(40, "x").is_err());
+        assert_eq!((one.used(), other.used(), whole.used()), (70, 0, 70));
+        one.give(70);
+        other.take(80, "x").unwrap();
+        assert_eq!(whole.used(), 80);
     }
 }

@@ -308,10 +308,11 @@ impl<'q> Planner<'q> {
                 payload: payload.clone(),
                 used: use_of(self.query, id, self.settings.force_collisions),
             },
-            Sink::Aggregate { keys, aggregates, .. } => {
+            Sink::Aggregate { keys, aggregates, phase } => {
                 let plan = AggregatePlan::new(
                     keys,
                     aggregates,
+                    *phase,
                     &self.layout,
                     &self.domains,
                     self.most_rows,

@@ -49,8 +49,8 @@ fn pipeline_supported(query: &Query, pipeline: &Pipeline) -> Result<()> {
     match &pipeline.sink {
         Sink::Build { keys, .. } => keys.iter().try_for_each(|expr| expression(expr, &pipeline.slots)),
         Sink::Aggregate { phase, aggregates, .. } => {
-            if *phase != Phase::Single {
-                return Err(Error::unsupported("partial and final aggregation are not computed here yet"));
+            if *phase == Phase::Final {
+                return Err(Error::unsupported("the final half of an aggregation is not computed here yet"));
             }
             for aggregate in aggregates {
                 let kind = aggregate.argument.map(|slot| &pipeline.slots[slot].kind);

@@ -14,6 +14,7 @@ mod kind;
 mod names;
 pub mod parse;
 pub mod print;
+pub mod proto;
 #[cfg(any(test, feature = "random"))]
 pub mod random;
 pub mod range;

@@ -42,6 +42,11 @@ impl Runtime {
         self.pool.threads()
     }
 
+    /// Lets only so many of the workers run at once (at least one), until told otherwise.
+    pub fn set_active(&self, workers: usize) {
+        self.pool.set_active(workers);
+    }
+
     /// Runs `f(0)` to `f(tasks - 1)` on the workers and waits for them. The calling thread only waits.
     ///
     /// # Errors

@@ -33,10 +33,11 @@ struct Shared {
     work: Condvar,
 }
 
-#[derive(Default)]
 struct Queue {
     jobs: VecDeque<Arc<Job>>,
     closed: bool,
+    /// Workers from this number on wait.
+    active: usize,
 }
 
 /// What a task does: gets the worker's index and the task's index.
@@ -63,7 +64,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Pool {
     pub(crate) fn new(threads: usize) -> Pool {
-        let shared = Arc::new(Shared { queue: Mutex::default(), work: Condvar::new() });
+        let queue = Queue { jobs: VecDeque::new(), closed: false, active: threads.max(1) };
+        let shared = Arc::new(Shared { queue: Mutex::new(queue), work: Condvar::new() });
         let threads = (0..threads.max(1))
             .map(|index| {
                 let shared = shared.clone();
@@ -81,6 +83,12 @@ impl Pool {
 
     pub(crate) fn threads(&self) -> usize {
         self.threads.len()
+    }
+
+    /// Lets only so many workers run (at least one); the others wait after their current task.
+    pub(crate) fn set_active(&self, workers: usize) {
+        lock(&self.shared.queue).active = workers.max(1);
+        self.shared.work.notify_all();
     }
 
     /// Runs `task(worker, 0..tasks)`; stops claiming at the first error or cancellation and returns it.
@@ -127,7 +135,7 @@ impl Drop for Pool {
 
 impl Shared {
     fn work(&self, worker: usize) {
-        while let Some((job, index)) = self.claim() {
+        while let Some((job, index)) = self.claim(worker) {
             let result = catch_unwind(AssertUnwindSafe(|| (job.task)(worker, index)));
             let result = result.unwrap_or_else(|panic| {
                 let text = panic.downcast_ref::<String>().map(String::as_str);
@@ -139,10 +147,12 @@ impl Shared {
     }
 
     /// Waits for a task: takes the job at the head, claims one task and puts the job back at the tail.
-    fn claim(&self) -> Option<(Arc<Job>, usize)> {
+    fn claim(&self, worker: usize) -> Option<(Arc<Job>, usize)> {
         let mut queue = lock(&self.queue);
         loop {
-            while let Some(job) = queue.jobs.pop_front() {
+            while worker < queue.active
+                && let Some(job) = queue.jobs.pop_front()
+            {
                 let Some((index, more)) = job.claim() else { continue };
                 if more {
                     queue.jobs.push_back(job.clone());
@@ -238,6 +248,26 @@ mod tests {
             Ok(())
         });
         assert!(error.unwrap_err().is_cancelled());
+    }
+
+    #[test]
+    fn only_active_workers_run() {
+        let pool = Pool::new(3);
+        pool.set_active(1);
+        let (seen, all) = (Mutex::new(Vec::new()), 100);
+        let run = || {
+            lock(&seen).clear();
+            let note = |worker, _| {
+                lock(&seen).push(worker);
+                Ok(())
+            };
+            pool.run(all, &Cancel::new(), &note).unwrap();
+        };
+        run();
+        assert_eq!(*lock(&seen), vec![0; all]);
+        pool.set_active(0);
+        run();
+        assert_eq!(*lock(&seen), vec![0; all]);
     }
 
     #[test]

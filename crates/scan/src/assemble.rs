@@ -17,9 +17,6 @@ const SPLIT_ROWS: usize = 4 * PART_ROWS;
 /// A dictionary of at most this many values pays whatever the number of rows.
 const SMALL_DICTIONARY: usize = 1 << 12;
 
-/// Tables of at most this many rows get all statistics (uniqueness, order, value sets): reading them again costs little.
-const DETAILED_ROWS: usize = 4 << 20;
-
 /// Cuts a decoded column of a row group into parts' sizes.
 pub(crate) fn split(column: Column) -> Pieces {
     if column.rows <= SPLIT_ROWS {
@@ -173,10 +170,25 @@ fn to_plain(column: &Column) -> Option<Arc<Column>> {
     Some(Arc::new(plain.with_blocks()))
 }
 
-/// Says what is known of a column over all its pieces: everything for small tables, else what blocks tell.
-pub(crate) fn summarise(field: &Field, pieces: &[Arc<Column>]) -> ColumnStatistics {
+/// Makes a table of columns' pieces, one of each per part.
+pub(crate) fn table(
+    schema: Arc<[Field]>,
+    rows: &[usize],
+    pieces: &[Vec<Arc<Column>>],
+    statistics: Arc<[ColumnStatistics]>,
+) -> Table {
+    let part = |(part, &rows): (usize, &usize)| {
+        Arc::new(Part { rows, columns: pieces.iter().map(|column| column[part].clone()).collect() })
+    };
+    let parts = rows.iter().enumerate().map(part).collect();
+    Table { schema, parts, statistics }
+}
+
+/// Says what is known of a column over all its pieces: everything for tables of up to `detailed` rows, else what blocks
+/// tell.
+pub(crate) fn summarise(field: &Field, pieces: &[Arc<Column>], detailed: usize) -> ColumnStatistics {
     let rows: usize = pieces.iter().map(|piece| piece.rows).sum();
-    if rows <= DETAILED_ROWS {
+    if rows <= detailed {
         let parts =
             pieces.iter().map(|piece| Arc::new(Part { rows: piece.rows, columns: vec![piece.clone()] })).collect();
         let table = Table::with_statistics(Arc::new([field.clone()]), parts);

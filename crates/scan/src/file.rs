@@ -30,6 +30,11 @@ impl Identity {
         }
     }
 
+    /// Returns the modification in milliseconds since 1970, as file systems of other hosts give it.
+    pub(crate) fn modified_ms(&self) -> i64 {
+        i64::try_from(self.modified.div_euclid(1_000_000)).unwrap_or(i64::MAX)
+    }
+
     /// Makes one identity of several files read as one.
     pub(crate) fn combine(files: &[Identity], salt: &impl Hash) -> Identity {
         let mut hasher = DefaultHasher::new();

@@ -3,7 +3,8 @@
 //! [`FileTable::open`] reads footers and schemas; [`FileTable::load`] decodes columns in parallel, straight into the
 //! resident encoding, and leaves out row groups that statistics or the decoded predicate columns exclude. Decoded columns
 //! stay in a [`Cache`] of bounded size, so the next query finds them resident. Files are watched by identity (device,
-//! inode, size, modification time): a file that changed is read again.
+//! inode, size, modification time): a file that changed is read again. [`SplitReader`] loads byte ranges of Parquet files, as a
+//! scheduler of tasks hands them out, by the names of columns.
 //!
 //! Bytes of files are untrusted: what is damaged gives an error that names the file and the place, never a panic.
 #![forbid(unsafe_code)]
@@ -17,10 +18,14 @@ mod ipc;
 mod load;
 mod parquet;
 mod predicate;
+mod split;
+mod summary;
 mod table;
 mod whole;
 
 pub use cache::Cache;
 pub use format::{Compression, Format};
+pub use load::LoadMetrics;
+pub use split::{Split, SplitColumn, SplitReader};
 pub use table::FileTable;
 pub use tandem_column::{Class, Error, Result};

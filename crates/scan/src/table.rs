@@ -1,14 +1,10 @@
 //! Files that make one table, and loading columns of them.
 
-use std::{
-    collections::HashMap,
-    path::PathBuf,
-    sync::{Arc, Weak},
-};
+use std::{path::PathBuf, sync::Arc};
 
 use arrow::datatypes::SchemaRef;
 use parking_lot::{Mutex, RwLock};
-use tandem_column::{Column, ColumnStatistics, Error, Field, Part, Result, Table};
+use tandem_column::{ColumnStatistics, Error, Field, Result, Table};
 use tandem_pipeline::Expr;
 use tandem_runtime::{Cancel, Progress, Runtime};
 
@@ -17,8 +13,9 @@ use crate::{
     csv::CsvFiles,
     file::Identity,
     ipc::IpcFiles,
-    load::{self, Request},
+    load::{self, Input, LoadMetrics, Request},
     parquet::{self, ParquetFile},
+    summary::{DETAILED_ROWS, Summaries},
 };
 
 /// One or more files of one schema, read as one table. Cheap to share; knows when its files change.
@@ -33,16 +30,7 @@ pub struct FileTable {
     retired: Mutex<Vec<Identity>>,
     /// What the files say of their columns, once asked for.
     stated: Mutex<Option<Vec<ColumnStatistics>>>,
-    /// Statistics of loaded columns, for as long as the same pieces are loaded again.
-    known: Mutex<HashMap<usize, Known>>,
-}
-
-/// What is known of a loaded column.
-struct Known {
-    pieces: Vec<Weak<Column>>,
-    statistics: ColumnStatistics,
-    /// Its values were looked at, not only its blocks.
-    detailed: bool,
+    summaries: Summaries<usize>,
 }
 
 /// The files as they were when last looked at.
@@ -71,9 +59,9 @@ impl FileTable {
             return Err(Error::input("no files to read: name at least one"));
         }
         let Opened { source, schema, arrow_schema, unsupported } = open(&paths, &format)?;
-        let (source, retired, stated, known) =
-            (RwLock::new(source), Mutex::default(), Mutex::default(), Mutex::default());
-        Ok(FileTable { format, paths, schema, arrow_schema, unsupported, source, retired, stated, known })
+        let (source, retired, stated) = (RwLock::new(source), Mutex::default(), Mutex::default());
+        let summaries = Summaries::default();
+        Ok(FileTable { format, paths, schema, arrow_schema, unsupported, source, retired, stated, summaries })
     }
 
     /// Returns how the files are written.
@@ -169,19 +157,19 @@ impl FileTable {
         }
         let source = self.refresh()?;
         self.retired.lock().drain(..).for_each(|identity| cache.remove_file(identity));
-        let request = Request { schema: &self.schema, columns, predicates, cache, runtime, cancel, progress };
+        let metrics = &LoadMetrics::default();
+        let request = Request { schema: &self.schema, columns, predicates, cache, runtime, cancel, progress, metrics };
         let (rows, pieces) = match source {
-            Source::Parquet(files) => load::parquet(&files, &request)?,
+            Source::Parquet(files) => {
+                let inputs: Vec<Input> = files.iter().map(|file| Input::whole(file, columns)).collect();
+                load::parquet(&inputs, true, &request)?
+            }
             Source::Csv(files) => files.load(&request)?,
             Source::Arrow(files) => files.load(&request)?,
         };
         let fields: Arc<[Field]> = columns.iter().map(|&column| self.schema[column].clone()).collect();
-        let statistics = self.summarise(columns, &pieces, runtime, cancel)?;
-        let part = |(part, &rows): (usize, &usize)| {
-            Arc::new(Part { rows, columns: pieces.iter().map(|column| column[part].clone()).collect() })
-        };
-        let parts = rows.iter().enumerate().map(part).collect();
-        Ok(Table { schema: fields, parts, statistics })
+        let statistics = self.summaries.of(columns, &fields, &pieces, DETAILED_ROWS, runtime, cancel)?;
+        Ok(assemble::table(fields, &rows, &pieces, statistics))
     }
 
     /// Looks whether files changed; those that did are opened again.
@@ -205,54 +193,6 @@ impl FileTable {
         *self.source.write() = opened.source.clone();
         Ok(opened.source)
     }
-
-    fn summarise(
-        &self,
-        columns: &[usize],
-        pieces: &[Vec<Arc<Column>>],
-        runtime: &Runtime,
-        cancel: &Cancel,
-    ) -> Result<Arc<[ColumnStatistics]>> {
-        let found: Vec<Mutex<ColumnStatistics>> = columns.iter().map(|_| Mutex::default()).collect();
-        let (mut unknown, mut again) = (Vec::new(), Vec::new());
-        {
-            let known = self.known.lock();
-            for (position, column) in columns.iter().enumerate() {
-                match known.get(column) {
-                    Some(known) if same(&known.pieces, &pieces[position]) => {
-                        *found[position].lock() = known.statistics.clone();
-                        if !known.detailed {
-                            again.push(position);
-                        }
-                    }
-                    _ => unknown.push(position),
-                }
-            }
-        }
-        runtime.parallel(unknown.len(), cancel, |task| {
-            let position = unknown[task];
-            *found[position].lock() = assemble::summarise(&self.schema[columns[position]], &pieces[position]);
-            Ok(())
-        })?;
-        // Looking at every value pays for columns that are read more than once.
-        for &position in &again {
-            let mut statistics = found[position].lock();
-            assemble::add_values(&mut statistics, &pieces[position], runtime, cancel)?;
-        }
-        let found: Vec<ColumnStatistics> = found.into_iter().map(Mutex::into_inner).collect();
-        let mut known = self.known.lock();
-        for &position in unknown.iter().chain(&again) {
-            let (pieces, statistics) = (&pieces[position], found[position].clone());
-            let detailed = statistics.values.is_some() || again.contains(&position);
-            let pieces = pieces.iter().map(Arc::downgrade).collect();
-            known.insert(columns[position], Known { pieces, statistics, detailed });
-        }
-        Ok(found.into())
-    }
-}
-
-fn same(weak: &[Weak<Column>], pieces: &[Arc<Column>]) -> bool {
-    weak.len() == pieces.len() && weak.iter().zip(pieces).all(|(weak, piece)| weak.as_ptr() == Arc::as_ptr(piece))
 }
 
 fn open(paths: &[PathBuf], format: &Format) -> Result<Opened> {

@@ -82,7 +82,7 @@ impl Accumulator {
             match (aggregate.function, argument.repr()) {
                 (F::CountRows | F::Count, _) => State::Count,
                 (F::Sum | F::Average, Repr::Float) => State::Float(Vec::new()),
-                (F::Average, _) if argument.is_integer() => State::Float(Vec::new()),
+                (F::Average, _) if aggregate.kind.is_float() => State::Float(Vec::new()),
                 (F::Sum | F::Average, Repr::Int) if narrow => State::Int(Vec::new()),
                 (F::Sum | F::Average, _) => State::Wide(Vec::new()),
                 (F::Min | F::Max | F::BoolAnd | F::BoolOr, Repr::Int | Repr::Boolean) => State::Best(Vec::new()),
@@ -199,10 +199,7 @@ impl Accumulator {
         }
         if let State::Spread(spread) = &mut self.state {
             let Some(vector) = vector else { return };
-            let scale = match self.argument {
-                Type::Decimal { scale, .. } => 10f64.powi(scale.into()),
-                _ => 1.0,
-            };
+            let scale = unit(&self.argument);
             let value = |row: usize| match &vector.values {
                 Values::Float(values) => values[row],
                 Values::Int(values) => values[row] as f64 / scale,
@@ -244,10 +241,12 @@ impl Accumulator {
                 for_rows(rows, mask, |row| sums[groups.of(row)] += values[row]);
             }
             (State::Float(sums), Some(Values::Int(values))) => {
-                for_rows(rows, mask, |row| sums[groups.of(row)] += values[row] as f64);
+                let unit = unit(&self.argument);
+                for_rows(rows, mask, |row| sums[groups.of(row)] += values[row] as f64 / unit);
             }
             (State::Float(sums), Some(Values::Wide(values))) => {
-                for_rows(rows, mask, |row| sums[groups.of(row)] += values[row] as f64);
+                let unit = unit(&self.argument);
+                for_rows(rows, mask, |row| sums[groups.of(row)] += values[row] as f64 / unit);
             }
             (State::Best(best), Some(Values::Int(values))) => for_rows(rows, mask, |row| {
                 let best = &mut best[groups.of(row)];
@@ -354,6 +353,11 @@ impl Accumulator {
 
     /// Returns the results of some groups.
     pub(super) fn finish(&self, groups: &[u32]) -> Result<Vector> {
+        self.finish_as(self.aggregate.function, &self.aggregate.kind, groups)
+    }
+
+    /// Returns the results of some groups as those of a function, of a type.
+    fn finish_as(&self, function: AggregateFunction, kind: &Type, groups: &[u32]) -> Result<Vector> {
         use AggregateFunction as F;
         if let State::Distinct { groups: of, values, .. } = &self.state {
             let plain = Aggregate { distinct: false, filter: None, ..self.aggregate.clone() };
@@ -363,13 +367,12 @@ impl Accumulator {
                 (0..of.len() as u32).filter(|row| (of[*row as usize] as usize) < replay.size()).collect();
             let of: Vec<u32> = kept.iter().map(|row| of[*row as usize]).collect();
             replay.update(Groups::Each(&of), of.len(), Some(&values.take(&kept)), None);
-            return replay.finish(groups);
+            return replay.finish_as(function, kind, groups);
         }
-        let kind = &self.aggregate.kind;
         let pick = groups.iter().map(|g| *g as usize);
         let count = |g: usize| if self.counted { self.counts[g] } else { 1 };
         let valid: Vec<u8> = pick.clone().map(|g| (count(g) > 0) as u8).collect();
-        let values = match (&self.state, self.aggregate.function) {
+        let values = match (&self.state, function) {
             (State::Count, _) => return Ok(Vector::new(Values::Int(pick.map(|g| self.counts[g]).collect()))),
             (State::First(first), _) => {
                 let values: Vec<Value> = pick.map(|g| first[g].clone().unwrap_or(Value::Null)).collect();
@@ -397,14 +400,35 @@ impl Accumulator {
                     State::Wide(sums) => sums[g].to_i128().unwrap_or(i128::MAX),
                     _ => 0,
                 };
+                let aggregate = Aggregate { function, kind: kind.clone(), ..self.aggregate.clone() };
                 // A sum without counts contributed at least once.
-                let result = |g: usize| Scalar::of_total(&self.aggregate, &self.argument, sum(g), count(g)).finish();
+                let result = |g: usize| Scalar::of_total(&aggregate, &self.argument, sum(g), count(g)).finish();
                 let values = pick.map(result).collect::<Result<Vec<Value>>>()?;
                 return Ok(Vector::from_values(kind, &values));
             }
             (State::Distinct { .. }, _) => return Ok(Vector::nulls(kind, groups.len())),
         };
         Ok(Vector { values, valid: valid.contains(&0).then_some(valid) })
+    }
+
+    /// Returns the states of some groups, as [`AggregateFunction::state`] lays them out for a final aggregation.
+    pub(super) fn states(&self, groups: &[u32]) -> Result<Vec<Vector>> {
+        let pick = groups.iter().map(|g| *g as usize);
+        match (&self.state, self.aggregate.function) {
+            (State::Spread(spread), _) => Ok(vec![
+                Vector::new(Values::Int(pick.clone().map(|g| spread[g].count).collect())),
+                Vector::new(Values::Float(pick.clone().map(|g| spread[g].mean).collect())),
+                Vector::new(Values::Float(pick.map(|g| spread[g].squares).collect())),
+            ]),
+            (_, AggregateFunction::Average) => {
+                // The state of an average is a sum of its own type, and the count.
+                let kind = self.aggregate.function.state(&self.argument, &self.aggregate.kind).swap_remove(0);
+                let counts = pick.map(|g| self.counts[g]).collect();
+                Ok(vec![self.finish_as(AggregateFunction::Sum, &kind, groups)?, Vector::new(Values::Int(counts))])
+            }
+            // All others are their own state.
+            _ => Ok(vec![self.finish(groups)?]),
+        }
     }
 
     /// Returns how many groups there is room for.
@@ -434,6 +458,14 @@ impl Accumulator {
             State::Distinct { seen, .. } => return seen.len() * 80,
         };
         self.size() * each + self.counts.len() * 8
+    }
+}
+
+/// What a decimal's scaled integer is divided by to be its value.
+fn unit(kind: &Type) -> f64 {
+    match kind {
+        Type::Decimal { scale, .. } => 10f64.powi((*scale).into()),
+        _ => 1.0,
     }
 }
 

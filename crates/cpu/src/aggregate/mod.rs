@@ -12,7 +12,7 @@ use accumulator::{Accumulator, Groups};
 use groups::{GroupTable, Key, Packing, dense_groups, dense_values};
 use tandem_column::{Dictionary, Field, Repr, Result, Table, Type};
 use tandem_pipeline::{
-    Aggregate, AggregateFunction, SlotId,
+    Aggregate, AggregateFunction, Phase, SlotId,
     fused::{self, FusedAggregate, FusedSink, HashKey, KeyOf, ROWS_COUNT},
 };
 
@@ -39,6 +39,7 @@ pub(crate) struct AggregatePlan {
     places: Vec<Option<Key>>,
     mode: Mode,
     aggregates: Vec<Planned>,
+    phase: Phase,
     schema: Arc<[Field]>,
     collide: bool,
     budget: Arc<MemoryBudget>,
@@ -87,6 +88,7 @@ impl AggregatePlan {
     pub(crate) fn new(
         keys: &[SlotId],
         aggregates: &[Aggregate],
+        phase: Phase,
         layout: &Layout,
         domains: &[Domain],
         rows: usize,
@@ -125,7 +127,7 @@ impl AggregatePlan {
             })
             .collect();
         let (keys, budget) = (keys.to_vec(), budget.clone());
-        AggregatePlan { keys, key_kinds, places: each, mode, aggregates, schema, collide, budget }
+        AggregatePlan { keys, key_kinds, places: each, mode, aggregates, phase, schema, collide, budget }
     }
 
     /// Describes the choice made, for people.
@@ -217,6 +219,14 @@ impl AggregatePlan {
             |planned: &Planned| matches!(planned.aggregate.function, AggregateFunction::Min | AggregateFunction::Max);
         if self.aggregates.iter().any(|planned| best(planned) && !words(planned)) {
             return Err(Error::unsupported("the smallest or largest plain string is not on the device yet"));
+        }
+        let scaled = |planned: &Planned| {
+            planned.aggregate.function == AggregateFunction::Average
+                && planned.aggregate.kind.is_float()
+                && matches!(planned.argument, Type::Decimal { .. })
+        };
+        if self.aggregates.iter().any(scaled) {
+            return Err(Error::unsupported("the average of decimals as a float is not on the device yet"));
         }
         let aggregates = self
             .aggregates
@@ -392,7 +402,10 @@ impl AggregatePlan {
     fn chunk(&self, part: usize, keys: Vec<Vector>, accumulators: &[Accumulator], groups: &[u32]) -> Result<Chunk> {
         let mut vectors = keys;
         for accumulator in accumulators {
-            vectors.push(accumulator.finish(groups)?);
+            match self.phase {
+                Phase::Partial => vectors.extend(accumulator.states(groups)?),
+                Phase::Single | Phase::Final => vectors.push(accumulator.finish(groups)?),
+            }
         }
         Ok(Chunk { morsel: part, rows: groups.len(), vectors })
     }

@@ -122,6 +122,32 @@ impl ParquetFile {
         self.metadata.row_group(group).num_rows() as usize
     }
 
+    /// Returns the compressed bytes of a column in a row group.
+    pub(crate) fn chunk_bytes(&self, group: usize, column: usize) -> u64 {
+        let chunk = self.metadata.row_group(group).columns().get(self.leaves[column].index);
+        chunk.map_or(0, |chunk| chunk.byte_range().1)
+    }
+
+    /// Returns about how many bytes a column of a row group takes when it is decoded.
+    pub(crate) fn decoded_bytes(&self, group: usize, column: usize) -> u64 {
+        let chunk = self.metadata.row_group(group).columns().get(self.leaves[column].index);
+        chunk.map_or(0, |chunk| u64::try_from(chunk.uncompressed_size()).unwrap_or(0))
+    }
+
+    /// Returns the byte in the middle of a row group, by which it belongs to one of several byte ranges, as Hadoop's
+    /// readers have it.
+    pub(crate) fn group_middle(&self, group: usize) -> u64 {
+        let group = self.metadata.row_group(group);
+        let start = group.columns().first().map_or(0, |chunk| chunk.byte_range().0);
+        start + u64::try_from(group.compressed_size()).unwrap_or(0) / 2
+    }
+
+    /// Tells whether old days and instants are written in the calendar that Spark had before version 3.
+    pub(crate) fn has_legacy_calendar(&self) -> bool {
+        let entries = self.metadata.file_metadata().key_value_metadata();
+        entries.is_some_and(|entries| entries.iter().any(|entry| entry.key == "org.apache.spark.legacyDateTime"))
+    }
+
     /// Returns how many row groups there are.
     pub(crate) fn groups(&self) -> usize {
         self.metadata.num_row_groups()

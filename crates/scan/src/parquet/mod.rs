@@ -23,7 +23,7 @@ use std::io;
 pub(crate) use chunk::{Worker, decode};
 pub(crate) use distinct::distinct_of;
 pub(crate) use footer::ParquetFile;
-pub(crate) use statistics::{Bounds, bounds, range_of};
+pub(crate) use statistics::{Bounds, bounds, bounds_of, range_of};
 
 /// Why a chunk was not decoded.
 pub(crate) enum Problem {

@@ -5,6 +5,7 @@ use parquet::{
     file::{metadata::ColumnChunkMetaData, statistics::Statistics},
 };
 use tandem_column::Type;
+use tandem_pipeline::Value;
 
 use super::{
     ParquetFile,
@@ -34,6 +35,16 @@ pub(crate) fn bounds(file: &ParquetFile, group: usize, column: usize) -> Bounds 
     match leaf.storage {
         Storage::Integer(physical) => integers(statistics, physical),
         Storage::Bytes(_) => text(chunk, statistics, &file.fields[column].kind),
+        _ => Bounds::Unknown,
+    }
+}
+
+/// Returns the bounds of a column of one value.
+pub(crate) fn bounds_of(value: &Value) -> Bounds {
+    match value {
+        Value::Null => Bounds::Empty,
+        Value::Integer(value) => i64::try_from(*value).map_or(Bounds::Unknown, |value| Bounds::Int(value, value)),
+        Value::String(text) => Bounds::Text(text.as_bytes().to_vec(), text.as_bytes().to_vec()),
         _ => Bounds::Unknown,
     }
 }

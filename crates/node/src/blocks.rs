@@ -1,0 +1,194 @@
+//! Blocks that clients sent: build sides of joins, kept for the other tasks of their application.
+//!
+//! A block is sent by one connection while others that need it wait (single flight). If the sender fails, the next one
+//! that waits is asked. What was used longest ago goes first when the byte budget is exceeded.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use parking_lot::{Condvar, Mutex};
+use tandem_column::{Error, Result, Table};
+use tandem_runtime::Cancel;
+
+/// How often a waiting command looks whether it was cancelled.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Names a block.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    pub(crate) application: String,
+    pub(crate) key: String,
+    pub(crate) digest: Vec<u8>,
+}
+
+enum Slot {
+    /// A connection was asked to send it.
+    Pending,
+    Ready {
+        table: Arc<Table>,
+        bytes: usize,
+        used: u64,
+    },
+}
+
+#[derive(Default)]
+struct State {
+    slots: HashMap<Key, Slot>,
+    bytes: usize,
+    clock: u64,
+    /// Open connections of each application, and when the last one was closed.
+    applications: HashMap<String, (usize, Instant)>,
+}
+
+/// The blocks of all applications.
+pub(crate) struct Blocks {
+    limit: usize,
+    state: Mutex<State>,
+    arrived: Condvar,
+}
+
+/// What a command finds of a block.
+pub(crate) enum Found<'b> {
+    /// It is here.
+    Here(Arc<Table>),
+    /// The command's connection must send it.
+    Send(Flight<'b>),
+    /// Another connection sends it.
+    Elsewhere,
+}
+
+impl Blocks {
+    pub(crate) fn new(limit: usize) -> Blocks {
+        Blocks { limit, state: Mutex::default(), arrived: Condvar::new() }
+    }
+
+    /// Looks for a block; the caller becomes its sender if nobody has or sends it.
+    pub(crate) fn find(&self, key: &Key) -> Found<'_> {
+        let mut state = self.state.lock();
+        state.clock += 1;
+        let clock = state.clock;
+        match state.slots.get_mut(key) {
+            Some(Slot::Ready { table, used, .. }) => {
+                *used = clock;
+                Found::Here(table.clone())
+            }
+            Some(Slot::Pending) => Found::Elsewhere,
+            None => {
+                state.slots.insert(key.clone(), Slot::Pending);
+                Found::Send(Flight { blocks: self, key: key.clone() })
+            }
+        }
+    }
+
+    /// Waits until something changed that another connection sends; not for long.
+    pub(crate) fn wait(&self, cancel: &Cancel) -> Result<()> {
+        cancel.check()?;
+        let mut state = self.state.lock();
+        self.arrived.wait_for(&mut state, LOOK);
+        drop(state);
+        cancel.check()
+    }
+
+    fn put(&self, key: &Key, table: Arc<Table>) -> Result<()> {
+        let bytes = table.byte_len();
+        let mut state = self.state.lock();
+        if bytes > self.limit {
+            let (limit, bytes) = (self.limit >> 20, bytes >> 20);
+            return Err(Error::exhausted(format!(
+                "a block is larger than the room for blocks: raise --blocks (limit {limit} MB, block {bytes} MB)"
+            )));
+        }
+        state.clock += 1;
+        let used = state.clock;
+        state.slots.insert(key.clone(), Slot::Ready { table, bytes, used });
+        state.bytes += bytes;
+        while state.bytes > self.limit {
+            let oldest = state.slots.iter().filter_map(|(key, slot)| match slot {
+                Slot::Ready { used, .. } => Some((*used, key.clone())),
+                Slot::Pending => None,
+            });
+            let Some((_, oldest)) = oldest.min_by_key(|(used, _)| *used) else { break };
+            state.remove(|key| *key == oldest);
+        }
+        Ok(())
+    }
+
+    /// Drops the blocks of an application.
+    pub(crate) fn release(&self, application: &str) {
+        self.state.lock().remove(|key| key.application == application);
+    }
+
+    /// Notes a new connection of an application.
+    pub(crate) fn connect(&self, application: &str) {
+        let mut state = self.state.lock();
+        let (open, _) = state.applications.entry(application.to_owned()).or_insert((0, Instant::now()));
+        *open += 1;
+    }
+
+    /// Notes that a connection of an application was closed.
+    pub(crate) fn disconnect(&self, application: &str) {
+        let mut state = self.state.lock();
+        if let Some((open, closed)) = state.applications.get_mut(application) {
+            *open = open.saturating_sub(1);
+            *closed = Instant::now();
+        }
+    }
+
+    /// Drops the blocks of applications that have had no connection for a while.
+    pub(crate) fn sweep(&self, linger: Duration) {
+        let mut state = self.state.lock();
+        let gone = |(_, (open, closed)): &(&String, &(usize, Instant))| *open == 0 && closed.elapsed() > linger;
+        let gone: Vec<String> = state.applications.iter().filter(gone).map(|(name, _)| name.clone()).collect();
+        for application in gone {
+            state.applications.remove(&application);
+            state.remove(|key| key.application == application);
+        }
+    }
+
+    /// Returns how many blocks there are, and their bytes.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        let state = self.state.lock();
+        let ready = state.slots.values().filter(|slot| matches!(slot, Slot::Ready { .. })).count();
+        (ready, state.bytes)
+    }
+}
+
+impl State {
+    fn remove(&mut self, matches: impl Fn(&Key) -> bool) {
+        let bytes = &mut self.bytes;
+        self.slots.retain(|key, slot| match slot {
+            Slot::Ready { bytes: size, .. } if matches(key) => {
+                *bytes -= *size;
+                false
+            }
+            _ => true,
+        });
+    }
+}
+
+/// The duty to send a block. Dropped without a block, the next one that waits is asked.
+pub(crate) struct Flight<'b> {
+    blocks: &'b Blocks,
+    key: Key,
+}
+
+impl Flight<'_> {
+    /// Keeps the block that arrived, and wakes those who wait for it.
+    pub(crate) fn land(self, table: Arc<Table>) -> Result<()> {
+        self.blocks.put(&self.key, table)
+    }
+}
+
+impl Drop for Flight<'_> {
+    fn drop(&mut self) {
+        let mut state = self.blocks.state.lock();
+        if let Some(Slot::Pending) = state.slots.get(&self.key) {
+            state.slots.remove(&self.key);
+        }
+        drop(state);
+        self.blocks.arrived.notify_all();
+    }
+}

@@ -1,0 +1,252 @@
+//! One client: greeting, then one command after the other.
+//!
+//! Two threads serve a connection. One reads frames all the time, so that it sees at once when the client cancels or goes away, and answers
+//! pings; the other runs commands and writes results. Both write whole frames under one lock.
+
+use std::{
+    io,
+    net::Shutdown,
+    os::unix::net::UnixStream,
+    sync::mpsc::{Receiver, SyncSender, sync_channel},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use prost::Message;
+use subtle::ConstantTimeEq;
+use tandem_column::Result;
+use tandem_pipeline::proto::decode;
+use tandem_runtime::Cancel;
+
+use crate::{
+    Level, command,
+    daemon::Daemon,
+    frame::{self, Frame, Kind, Lost, PROTOCOL},
+    metrics, proto,
+};
+
+/// How long a client may take to say who it is.
+const GREETING: Duration = Duration::from_secs(10);
+/// The most bytes of a greeting: strings of a client that is not known yet.
+const GREETING_BYTES: usize = 64 << 10;
+/// The most bytes of a ping.
+const PING_BYTES: usize = 64;
+/// Frames read ahead of the command that takes them.
+const AHEAD: usize = 2;
+
+/// What the reading thread hands on.
+pub(crate) enum Incoming {
+    /// A command, and what stops it.
+    Execute(Vec<u8>, Cancel),
+    /// Any other frame.
+    Other(Frame),
+}
+
+/// The writing side of a connection.
+pub(crate) struct Writer<'s> {
+    stream: &'s UnixStream,
+    frame: Mutex<()>,
+}
+
+impl Writer<'_> {
+    /// Writes a frame whole. A stream that fails is closed, so that the reading side notices.
+    pub(crate) fn send(&self, kind: Kind, payload: &[u8]) -> io::Result<()> {
+        let _whole = self.frame.lock();
+        let mut stream = self.stream;
+        frame::write(&mut stream, kind, payload).inspect_err(|_| drop(stream.shutdown(Shutdown::Both)))
+    }
+
+    fn fail(&self, class: proto::Class, message: &str) {
+        let failure = proto::Failure { class: class as i32, message: message.to_owned(), retryable: false };
+        // The client may be gone: then there is nobody to tell.
+        let _ = self.send(Kind::Failure, &failure.encode_to_vec());
+    }
+}
+
+/// Tells a client that there is no room for it, and closes.
+pub(crate) fn turn_away(stream: &UnixStream, draining: bool, most: usize) {
+    // Nothing that waits for a client may hold up those who are accepted.
+    let _ = stream.set_write_timeout(Some(Duration::from_millis(100)));
+    let (class, message) = match draining {
+        true => (proto::Class::Draining, "the daemon is ending: connect again later".to_owned()),
+        false => (
+            proto::Class::Protocol,
+            format!("too many connections: close some, or raise --max-connections (limit {most})"),
+        ),
+    };
+    let failure = proto::Failure { class: class as i32, message, retryable: true };
+    let _ = frame::write(&mut &*stream, Kind::Failure, &failure.encode_to_vec());
+    let _ = stream.shutdown(Shutdown::Both);
+}
+
+/// Serves a connection until it ends.
+pub(crate) fn run(daemon: &Daemon, stream: &UnixStream, id: u64, needs_token: bool) {
+    let writer = Writer { stream, frame: Mutex::new(()) };
+    let greeted = stream
+        .set_write_timeout(Some(daemon.options.client_timeout()))
+        .and_then(|()| stream.set_read_timeout(Some(GREETING)));
+    let hello = match greeted {
+        Ok(()) => greet(daemon, stream, &writer, needs_token),
+        Err(_) => None,
+    };
+    let Some(hello) = hello else {
+        let _ = stream.shutdown(Shutdown::Both);
+        return;
+    };
+    let (application, executor) = (&hello.application, &hello.executor);
+    daemon.log.event(Level::Debug, "connected", &[("id", &id), ("application", application), ("executor", executor)]);
+    daemon.join(application, executor, hello.cores);
+    daemon.blocks.connect(application);
+    let (sender, receiver) = sync_channel(AHEAD);
+    let current = Mutex::new(None);
+    std::thread::scope(|scope| {
+        let reading = || read_frames(daemon, stream, &writer, &current, sender);
+        match std::thread::Builder::new().name(format!("reader-{id}")).spawn_scoped(scope, reading) {
+            Ok(_) => run_commands(daemon, &writer, &current, &receiver, application),
+            Err(_) => writer.fail(proto::Class::Exhausted, "the daemon has no thread for this connection"),
+        }
+        // The reader waits for a frame, or for room to hand one on.
+        let _ = stream.shutdown(Shutdown::Both);
+        drop(receiver);
+    });
+    daemon.blocks.disconnect(application);
+    daemon.leave(application, executor);
+    daemon.log.event(Level::Debug, "disconnected", &[("id", &id)]);
+}
+
+/// Reads the greeting and answers it; `None` if the client is refused.
+fn greet(daemon: &Daemon, stream: &UnixStream, writer: &Writer<'_>, needs_token: bool) -> Option<proto::Hello> {
+    let refuse = |message: &str| {
+        daemon.log.event(Level::Warn, "refused", &[("reason", &message)]);
+        writer.fail(proto::Class::Protocol, message);
+        None
+    };
+    let frame = match frame::read(&mut &*stream, GREETING_BYTES, || Ok(())) {
+        Ok(frame) if frame.kind == Kind::Hello => frame,
+        Ok(_) => return refuse("a connection begins with a greeting (HELLO)"),
+        Err(Lost::Refused(reason)) => return refuse(&reason),
+        Err(Lost::Closed | Lost::Failed(_)) => return None,
+    };
+    let hello: proto::Hello = match decode(&frame.payload, "the greeting") {
+        Ok(hello) => hello,
+        Err(error) => return refuse(&error.message),
+    };
+    if hello.protocol != PROTOCOL {
+        return refuse(&format!(
+            "client and daemon speak different versions of the protocol: use one release (client {} with protocol {}, \
+             daemon {} with protocol {PROTOCOL})",
+            hello.client_version,
+            hello.protocol,
+            env!("CARGO_PKG_VERSION")
+        ));
+    }
+    let expected = daemon.token.as_deref().unwrap_or_default();
+    if needs_token && !bool::from(hello.token.as_bytes().ct_eq(expected.as_bytes())) {
+        return refuse("the token is missing or wrong: give the client the daemon's token");
+    }
+    let welcome = proto::Welcome {
+        protocol: PROTOCOL,
+        daemon_version: env!("CARGO_PKG_VERSION").to_owned(),
+        daemon: daemon.id.clone(),
+        pid: std::process::id(),
+        threads: daemon.runtime.threads() as u32,
+        max_message_bytes: (daemon.options.max_message as u64) << 20,
+        devices: daemon.devices.iter().map(|device| device.label()).collect(),
+        query_version: tandem_pipeline::proto::VERSION,
+    };
+    writer.send(Kind::Welcome, &welcome.encode_to_vec()).ok()?;
+    Some(hello)
+}
+
+/// Reads frames until the connection ends, and stops the running command when it does.
+fn read_frames(
+    daemon: &Daemon,
+    stream: &UnixStream,
+    writer: &Writer<'_>,
+    current: &Mutex<Option<Cancel>>,
+    sender: SyncSender<Incoming>,
+) {
+    let most = daemon.options.max_message << 20;
+    let begun = || stream.set_read_timeout(Some(daemon.options.client_timeout()));
+    let refused = loop {
+        if stream.set_read_timeout(None).is_err() {
+            break None;
+        }
+        let frame = match frame::read(&mut &*stream, most, begun) {
+            Ok(frame) => frame,
+            Err(Lost::Refused(reason)) => break Some(reason),
+            Err(Lost::Closed | Lost::Failed(_)) => break None,
+        };
+        let handed_on = match frame.kind {
+            Kind::Ping if frame.payload.len() > PING_BYTES => break Some("a ping is too long".to_owned()),
+            Kind::Ping => writer.send(Kind::Pong, &frame.payload).is_ok(),
+            Kind::Status => writer.send(Kind::Report, &metrics::report(daemon).encode_to_vec()).is_ok(),
+            Kind::Cancel => {
+                if let Some(cancel) = &*current.lock() {
+                    cancel.cancel();
+                }
+                true
+            }
+            Kind::Execute => {
+                let mut current = current.lock();
+                if current.is_some() {
+                    break Some("one command at a time: wait for the end of the last one".to_owned());
+                }
+                let cancel = current.insert(Cancel::new()).clone();
+                drop(current);
+                sender.send(Incoming::Execute(frame.payload, cancel)).is_ok()
+            }
+            Kind::Block | Kind::BlockEnd | Kind::Release => sender.send(Incoming::Other(frame)).is_ok(),
+            _ => break Some("a client sends no such frame: see node.proto".to_owned()),
+        };
+        if !handed_on {
+            break None;
+        }
+    };
+    if let Some(cancel) = &*current.lock() {
+        cancel.cancel();
+    }
+    if let Some(reason) = refused {
+        daemon.log.event(Level::Warn, "protocol", &[("reason", &reason)]);
+        writer.fail(proto::Class::Protocol, &reason);
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+}
+
+/// Runs commands until no more come.
+fn run_commands(
+    daemon: &Daemon,
+    writer: &Writer<'_>,
+    current: &Mutex<Option<Cancel>>,
+    receiver: &Receiver<Incoming>,
+    application: &str,
+) {
+    while let Ok(incoming) = receiver.recv() {
+        let sent = match incoming {
+            Incoming::Execute(payload, cancel) => {
+                let ended = command::run(daemon, writer, receiver, application, &payload, &cancel);
+                // Before the answer: the client may send its next command as soon as it has it.
+                *current.lock() = None;
+                match ended {
+                    Ok(trailer) => writer.send(Kind::Trailer, &trailer.encode_to_vec()),
+                    Err(failure) => writer.send(Kind::Failure, &failure.encode_to_vec()),
+                }
+            }
+            Incoming::Other(frame) if frame.kind == Kind::Release => match released(daemon, &frame) {
+                Ok(()) => writer.send(Kind::Released, &[]),
+                Err(error) => writer.send(Kind::Failure, &command::failure(&error).encode_to_vec()),
+            },
+            // Blocks of a command that has failed meanwhile.
+            Incoming::Other(_) => Ok(()),
+        };
+        if sent.is_err() {
+            return;
+        }
+    }
+}
+
+fn released(daemon: &Daemon, frame: &Frame) -> Result<()> {
+    let release: proto::Release = decode(&frame.payload, "the release")?;
+    daemon.blocks.release(&release.application);
+    Ok(())
+}

@@ -1,0 +1,419 @@
+//! The daemon: what all connections share, the threads that accept and watch, and the way to its end.
+
+use std::{
+    collections::HashMap,
+    net::{Shutdown, SocketAddr},
+    os::unix::net::{UnixListener, UnixStream},
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use parking_lot::{Condvar, Mutex};
+use tandem_column::{Error, Result};
+use tandem_runtime::{Accelerator, Cancel, MemoryBudget, Runtime};
+use tandem_scan::{Cache, SplitReader};
+
+use crate::{
+    Level, Options, Place,
+    blocks::Blocks,
+    connection,
+    log::Log,
+    metrics::{self, Counters},
+    socket::{self, Socket},
+    tls,
+};
+
+/// How often time limits, idle applications and the parent are looked at.
+const TICK: Duration = Duration::from_millis(100);
+/// How long cancelled commands and closed connections may take to be gone.
+const LAST_WAIT: Duration = Duration::from_secs(5);
+
+/// What all connections share.
+pub(crate) struct Daemon {
+    pub(crate) options: Options,
+    pub(crate) log: Log,
+    pub(crate) runtime: Arc<Runtime>,
+    pub(crate) cache: Arc<Cache>,
+    pub(crate) reader: SplitReader,
+    pub(crate) blocks: Blocks,
+    pub(crate) memory: Arc<MemoryBudget>,
+    pub(crate) counters: Counters,
+    pub(crate) started: Instant,
+    /// Tells this run of the daemon from others.
+    pub(crate) id: String,
+    pub(crate) token: Option<String>,
+    pub(crate) devices: Vec<Arc<Accelerator>>,
+    draining: AtomicBool,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    next: u64,
+    connections: HashMap<u64, UnixStream>,
+    running: HashMap<u64, Running>,
+    /// By application and executor: open connections and cores.
+    executors: HashMap<(String, String), (usize, u32)>,
+}
+
+/// A command that runs.
+struct Running {
+    deadline: Instant,
+    cancel: Cancel,
+    late: Arc<AtomicBool>,
+}
+
+/// The right to run a command; what it holds ends with it.
+pub(crate) struct Permit<'d> {
+    daemon: &'d Daemon,
+    id: u64,
+    late: Arc<AtomicBool>,
+}
+
+impl Permit<'_> {
+    /// Tells whether the command was stopped by its time limit.
+    pub(crate) fn is_late(&self) -> bool {
+        self.late.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        self.daemon.state.lock().running.remove(&self.id);
+        self.daemon.changed.notify_all();
+    }
+}
+
+impl Daemon {
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn connections(&self) -> usize {
+        self.state.lock().connections.len()
+    }
+
+    pub(crate) fn running(&self) -> usize {
+        self.state.lock().running.len()
+    }
+
+    /// Lets a command run until its time limit; `None` while draining.
+    pub(crate) fn admit(&self, cancel: &Cancel, limit: Duration) -> Option<Permit<'_>> {
+        let mut state = self.state.lock();
+        // Looked at under the lock: drain sets it before it counts what runs.
+        if self.is_draining() {
+            return None;
+        }
+        state.next += 1;
+        let (id, late) = (state.next, Arc::new(AtomicBool::new(false)));
+        let deadline = Instant::now() + limit;
+        state.running.insert(id, Running { deadline, cancel: cancel.clone(), late: late.clone() });
+        Some(Permit { daemon: self, id, late })
+    }
+
+    /// Notes an executor's connection, and lets as many workers run as all executors have cores.
+    pub(crate) fn join(&self, application: &str, executor: &str, cores: u32) {
+        let mut state = self.state.lock();
+        let (open, most) = state.executors.entry((application.to_owned(), executor.to_owned())).or_insert((0, cores));
+        (*open, *most) = (*open + 1, (*most).max(cores));
+        self.share_cores(&state);
+    }
+
+    /// Notes that an executor's connection is gone.
+    pub(crate) fn leave(&self, application: &str, executor: &str) {
+        let mut state = self.state.lock();
+        let key = (application.to_owned(), executor.to_owned());
+        if let Some((open, _)) = state.executors.get_mut(&key) {
+            *open -= 1;
+            if *open == 0 {
+                state.executors.remove(&key);
+            }
+        }
+        self.share_cores(&state);
+    }
+
+    fn share_cores(&self, state: &State) {
+        let cores = state.executors.values().map(|(_, cores)| *cores as usize);
+        let limited = cores.clone().all(|cores| cores > 0) && !state.executors.is_empty();
+        let threads = self.runtime.threads();
+        self.runtime.set_active(if limited { cores.sum::<usize>().min(threads) } else { threads });
+    }
+
+    /// Stops commands whose time is over.
+    fn stop_late(&self) {
+        let now = Instant::now();
+        for running in self.state.lock().running.values().filter(|running| running.deadline <= now) {
+            running.late.store(true, Ordering::Relaxed);
+            running.cancel.cancel();
+        }
+    }
+
+    /// Waits until something is so, at most until `limit` from now; tells whether it is.
+    fn wait_until(&self, limit: Duration, so: impl Fn(&State) -> bool) -> bool {
+        let deadline = Instant::now() + limit;
+        let mut state = self.state.lock();
+        while !so(&state) {
+            if self.changed.wait_until(&mut state, deadline).timed_out() {
+                return so(&state);
+            }
+        }
+        true
+    }
+
+    /// Serves one connection on a thread of its own, unless there are too many.
+    fn take(self: &Arc<Self>, stream: UnixStream, needs_token: bool) {
+        Counters::add(&self.counters.connections, 1);
+        let registered = stream.try_clone().ok().and_then(|clone| {
+            let mut state = self.state.lock();
+            if state.connections.len() >= self.options.max_connections || self.is_draining() {
+                return None;
+            }
+            state.next += 1;
+            let id = state.next;
+            state.connections.insert(id, clone);
+            Some(id)
+        });
+        let Some(id) = registered else {
+            Counters::add(&self.counters.refused, 1);
+            let (most, draining) = (self.options.max_connections, self.is_draining());
+            self.log.event(Level::Warn, "refused", &[("connections", &most), ("draining", &draining)]);
+            return connection::turn_away(&stream, draining, most);
+        };
+        let daemon = self.clone();
+        let run = move || {
+            connection::run(&daemon, &stream, id, needs_token);
+            daemon.state.lock().connections.remove(&id);
+            daemon.changed.notify_all();
+        };
+        if let Err(error) = std::thread::Builder::new().name(format!("client-{id}")).spawn(run) {
+            self.state.lock().connections.remove(&id);
+            self.log.event(Level::Error, "no-thread", &[("error", &error)]);
+        }
+    }
+}
+
+/// A daemon that runs.
+pub struct Node {
+    daemon: Arc<Daemon>,
+    place: Option<socket::Place>,
+    tls: Option<SocketAddr>,
+    metrics: Option<SocketAddr>,
+    threads: Vec<JoinHandle<()>>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Node {
+    /// Starts a daemon: binds its sockets and begins to accept.
+    ///
+    /// # Errors
+    /// Input, if a socket, certificate or token cannot be used.
+    pub fn start(options: Options) -> Result<Node> {
+        let threads = match options.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        };
+        let token = options.token_file.as_ref().map(|path| {
+            let token = std::fs::read_to_string(path);
+            token.map(|token| token.trim().to_owned()).map_err(|error| {
+                Error::input(format!("cannot read the token: check --token-file ({}: {error})", path.display()))
+            })
+        });
+        let token = token.transpose()?;
+        if token.as_ref().is_some_and(|token| token.len() < 16) {
+            return Err(Error::input("the token is too short: give at least 16 characters in --token-file"));
+        }
+        let devices = match options.mode {
+            Place::Cpu => Vec::new(),
+            Place::Gpu => tandem_runtime::devices().chosen()?,
+        };
+        let remote = options.listen.map(|address| tls::listen(address, &options)).transpose()?;
+        let Socket { listener, place } = Socket::bind(&options.socket)?;
+        let megabytes = |megabytes: usize| megabytes.saturating_mul(1 << 20);
+        let daemon = Arc::new(Daemon {
+            log: Log(options.log),
+            runtime: Runtime::new(threads),
+            cache: Cache::new(megabytes(options.cache)),
+            reader: SplitReader::new(),
+            blocks: Blocks::new(megabytes(options.blocks)),
+            memory: Arc::new(MemoryBudget::new(megabytes(options.memory_limit))),
+            counters: Counters::default(),
+            started: Instant::now(),
+            id: random_id(),
+            token,
+            devices,
+            draining: AtomicBool::new(false),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            options,
+        });
+        let ended = Arc::new(AtomicBool::new(false));
+        let mut node = Node { daemon, place: Some(place), tls: None, metrics: None, threads: Vec::new(), ended };
+        let daemon = node.daemon.clone();
+        node.spawn("accept", move || accept(&daemon, &listener))?;
+        if let Some((address, listener)) = remote {
+            node.tls = Some(address);
+            let daemon = node.daemon.clone();
+            let take = move |stream: UnixStream| {
+                daemon.take(stream, true);
+                !daemon.is_draining()
+            };
+            node.spawn("accept-tls", move || listener.accept(take))?;
+        }
+        let (daemon, ended) = (node.daemon.clone(), node.ended.clone());
+        node.spawn("clock", move || {
+            while !ended.load(Ordering::Relaxed) {
+                std::thread::sleep(TICK);
+                daemon.stop_late();
+                daemon.blocks.sweep(Duration::from_secs(daemon.options.linger));
+            }
+        })?;
+        if let Some(address) = node.daemon.options.metrics {
+            node.metrics = Some(metrics::serve(&node.daemon, address)?);
+        }
+        let daemon = &node.daemon;
+        let (socket, pid) = (daemon.options.socket.display(), std::process::id());
+        let values: [(&str, &dyn std::fmt::Display); 4] =
+            [("socket", &socket), ("pid", &pid), ("threads", &threads), ("version", &env!("CARGO_PKG_VERSION"))];
+        daemon.log.event(Level::Info, "started", &values);
+        Ok(node)
+    }
+
+    fn spawn(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<()> {
+        let thread = std::thread::Builder::new().name(name.into()).spawn(run);
+        self.threads.push(thread.map_err(|error| Error::exhausted(format!("cannot start a thread: {error}")))?);
+        Ok(())
+    }
+
+    /// Returns the Unix socket.
+    pub fn socket(&self) -> PathBuf {
+        self.daemon.options.socket.clone()
+    }
+
+    /// Returns the address of the TLS listener, if there is one.
+    pub fn tls_address(&self) -> Option<SocketAddr> {
+        self.tls
+    }
+
+    /// Returns the address of the metrics endpoint, if there is one.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics
+    }
+
+    /// Takes no new connections and commands, waits for those that run, then cancels the rest and ends.
+    pub fn drain(mut self, limit: Duration) {
+        self.end(limit);
+    }
+
+    fn end(&mut self, limit: Duration) {
+        let daemon = &self.daemon;
+        let running = {
+            let state = daemon.state.lock();
+            daemon.draining.store(true, Ordering::Relaxed);
+            state.running.len()
+        };
+        daemon.log.event(Level::Info, "draining", &[("running", &running), ("limit_s", &limit.as_secs())]);
+        // The threads that accept look at the flag after each connection: this is one.
+        drop(UnixStream::connect(&daemon.options.socket));
+        self.place = None;
+        if let Some(address) = self.tls {
+            drop(std::net::TcpStream::connect(address));
+        }
+        if !daemon.wait_until(limit, |state| state.running.is_empty()) {
+            daemon.state.lock().running.values().for_each(|running| running.cancel.cancel());
+            daemon.wait_until(LAST_WAIT, |state| state.running.is_empty());
+        }
+        for stream in daemon.state.lock().connections.values() {
+            // Already closed is closed.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        daemon.wait_until(LAST_WAIT, |state| state.connections.is_empty());
+        self.ended.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+        let daemon = &self.daemon;
+        daemon.log.event(Level::Info, "ended", &[("uptime_s", &daemon.started.elapsed().as_secs())]);
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        if !self.threads.is_empty() {
+            self.end(Duration::ZERO);
+        }
+    }
+}
+
+fn accept(daemon: &Arc<Daemon>, listener: &UnixListener) {
+    for stream in listener.incoming() {
+        if daemon.is_draining() {
+            return;
+        }
+        match stream {
+            Ok(stream) => daemon.take(stream, daemon.token.is_some()),
+            Err(error) => {
+                // Out of file handles, most likely: others must close some first.
+                daemon.log.event(Level::Error, "accept", &[("error", &error)]);
+                std::thread::sleep(TICK);
+            }
+        }
+    }
+}
+
+/// A number that other runs do not have: of the time, the process and an address.
+fn random_id() -> String {
+    use std::hash::{BuildHasher, RandomState};
+    format!("{:016x}{:016x}", RandomState::new().hash_one(std::process::id()), RandomState::new().hash_one(0))
+}
+
+/// Runs a daemon until SIGTERM or SIGINT, or until its parent ends if it is to end with it.
+///
+/// # Errors
+/// As [`Node::start`].
+pub fn serve(options: Options) -> Result<()> {
+    let (with_parent, drain) = (options.with_parent, Duration::from_secs(options.drain));
+    let parent = rustix::process::getppid();
+    let mut signals = signal_hook::iterator::Signals::new([signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT])
+        .map_err(|error| Error::internal(format!("signals cannot be watched: {error}")))?;
+    let node = Node::start(options)?;
+    let orphaned = Arc::new(AtomicBool::new(false));
+    if with_parent {
+        let (orphaned, handle) = (orphaned.clone(), signals.handle());
+        let log = node.daemon.log;
+        let watch = move || {
+            await_orphanhood(parent);
+            log.event(Level::Info, "parent-ended", &[]);
+            orphaned.store(true, Ordering::Relaxed);
+            handle.close();
+        };
+        let thread = std::thread::Builder::new().name("parent".into()).spawn(watch);
+        thread.map_err(|error| Error::exhausted(format!("cannot start a thread: {error}")))?;
+    }
+    let _ = signals.forever().next();
+    // Without a parent nobody waits for results.
+    node.drain(if orphaned.load(Ordering::Relaxed) { Duration::ZERO } else { drain });
+    Ok(())
+}
+
+/// Waits until standard input ends or the process has another parent.
+///
+/// Not by PR_SET_PDEATHSIG: that signal comes when the *thread* that started this process ends, and hosts start it
+/// from threads of pools.
+fn await_orphanhood(parent: Option<rustix::process::Pid>) {
+    let ended = Arc::new(AtomicBool::new(false));
+    let flag = ended.clone();
+    std::thread::spawn(move || {
+        // Whatever comes is of no interest, only the end.
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        flag.store(true, Ordering::Relaxed);
+    });
+    while !ended.load(Ordering::Relaxed) && rustix::process::getppid() == parent {
+        std::thread::sleep(TICK);
+    }
+}

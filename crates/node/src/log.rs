@@ -1,0 +1,39 @@
+//! Structured logs: one line of `key=value` pairs (logfmt) per event, on standard error.
+
+use std::{
+    fmt::{Display, Write as _},
+    io::Write as _,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use crate::Level;
+
+/// Writes events of some levels.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Log(pub(crate) Level);
+
+impl Log {
+    /// Writes an event with its values.
+    pub(crate) fn event(self, level: Level, event: &str, values: &[(&str, &dyn Display)]) {
+        if level > self.0 {
+            return;
+        }
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let level = match level {
+            Level::Error => "error",
+            Level::Warn => "warn",
+            Level::Info => "info",
+            Level::Debug => "debug",
+        };
+        let mut line = format!("time={}.{:03} level={level} event={event}", time.as_secs(), time.subsec_millis());
+        for (key, value) in values {
+            let value = value.to_string();
+            let plain = !value.is_empty() && value.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '"' | '='));
+            // Writing to a string does not fail.
+            let _ = if plain { write!(line, " {key}={value}") } else { write!(line, " {key}={value:?}") };
+        }
+        line.push('\n');
+        // A log that cannot be written has nowhere to say so.
+        let _ = std::io::stderr().write_all(line.as_bytes());
+    }
+}

@@ -1,0 +1,8 @@
+//! The daemon from outside: what commands give, what it keeps, and what it withstands.
+
+mod commands;
+mod faults;
+mod fixture;
+mod hostile;
+mod process;
+mod remote;

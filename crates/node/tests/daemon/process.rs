@@ -1,0 +1,77 @@
+//! The daemon as a process: it ends with its parent and on SIGTERM, and leaves no socket.
+
+use std::{
+    io::Write,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+use tandem_node::Client;
+
+use crate::fixture::*;
+
+fn start(socket: &Path, parent: bool) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tandem-node"));
+    command.arg("--socket").arg(socket).args(["--threads", "1", "--cache", "16", "--log", "error", "--drain", "5"]);
+    if parent {
+        command.arg("--with-parent");
+    }
+    let child = command.stdin(Stdio::piped()).spawn().unwrap();
+    eventually("the daemon answers", || Client::connect(socket, "app").is_ok());
+    child
+}
+
+#[test]
+fn ends_with_its_parent() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("own/node.sock");
+    let mut child = start(&socket, true);
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&socket), mode(socket.parent().unwrap())), (0o600, 0o700));
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"whatever").unwrap();
+    Client::connect(&socket, "app").unwrap().ping().unwrap();
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    assert!(!socket.exists());
+}
+
+#[test]
+fn ends_when_its_parent_is_killed() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("node.sock");
+    // The shell's own standard input stays open: only its death tells.
+    let script = format!(
+        "exec 3<&0; {} --socket {} --threads 1 --log error --with-parent <&3 & echo $!; sleep 1000",
+        env!("CARGO_BIN_EXE_tandem-node"),
+        socket.display()
+    );
+    let mut shell = Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    eventually("the daemon answers", || Client::connect(&socket, "app").is_ok());
+    let client = Client::connect(&socket, "app").unwrap();
+    let pid = client.welcome().pid;
+    drop(client);
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    eventually("the daemon is gone", || !Path::new(&format!("/proc/{pid}/cmdline")).exists() && !socket.exists());
+}
+
+#[test]
+fn ends_on_sigterm_and_replaces_what_a_killed_one_left() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("node.sock");
+    let mut child = start(&socket, false);
+    let second = Command::new(env!("CARGO_BIN_EXE_tandem-node")).arg("--socket").arg(&socket).output().unwrap();
+    let text = String::from_utf8(second.stderr).unwrap();
+    assert!(!second.status.success() && text.contains("a daemon listens on"), "{text}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(socket.exists(), "a killed daemon removes nothing");
+    let mut child = start(&socket, false);
+    let client = Client::connect(&socket, "app").unwrap();
+    let pid = rustix::process::Pid::from_raw(client.welcome().pid as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(!socket.exists());
+}

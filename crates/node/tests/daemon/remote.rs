@@ -1,0 +1,89 @@
+//! TCP inside TLS with a token; metrics over HTTP.
+
+use std::{
+    io::{Read, Write},
+    net::TcpStream,
+};
+
+use tandem_node::{Client, Node, Options, proto};
+
+use crate::fixture::*;
+
+const TOKEN: &str = "a token of sufficient length";
+
+#[test]
+fn tls_and_a_token() {
+    let keys = tempfile::tempdir().unwrap();
+    let path = |name: &str| keys.path().join(name);
+    let pair = rcgen::generate_simple_self_signed(["node.test".to_owned()]).unwrap();
+    std::fs::write(path("cert.pem"), pair.cert.pem()).unwrap();
+    std::fs::write(path("key.pem"), pair.signing_key.serialize_pem()).unwrap();
+    std::fs::write(path("token"), format!("{TOKEN}\n")).unwrap();
+    let running = Running::start(|options| {
+        options.listen = Some("127.0.0.1:0".parse().unwrap());
+        options.tls_certificate = Some(path("cert.pem"));
+        options.tls_key = Some(path("key.pem"));
+        options.token_file = Some(path("token"));
+    });
+    let address = running.node.as_ref().unwrap().tls_address().unwrap().to_string();
+    let sales = running.sales();
+    let hello = |token: &str| proto::Hello { token: token.to_owned(), ..Client::hello() };
+    let connect = |name: &str, token: &str| Client::connect_tls(&address, name, &path("cert.pem"), &hello(token));
+    let mut client = connect("node.test", TOKEN).unwrap();
+    let text = "pipeline 0\n  scan sales [id@0: int32?, region@1: string?]\n  materialize output ($0, $1)\n";
+    let outcome = client.execute(&command(text, vec![whole(&sales); 20]), |_| unreachable!()).unwrap();
+    assert_eq!(outcome.batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 20 * ROWS as usize);
+    let execute = with_block(command(JOIN, vec![whole(&sales)]), "large");
+    assert!(client.execute(&execute, |_| Ok(crate::fixture::keys(300_000))).is_ok());
+    let wrong = connect("node.test", "another token of that length").map(drop).unwrap_err();
+    assert!(wrong.message.contains("token"), "{wrong}");
+    assert!(connect("other.test", TOKEN).is_err());
+    // The Unix socket asks for it too.
+    assert!(Client::connect(&running.socket, "app").is_err());
+    assert!(Client::connect_as(&running.socket, &hello(TOKEN)).is_ok());
+    let mut plain = TcpStream::connect(&address).unwrap();
+    plain.write_all(b"not TLS at all").unwrap();
+    let mut rest = Vec::new();
+    let _ = plain.read_to_end(&mut rest);
+    client.ping().unwrap();
+}
+
+#[test]
+fn tcp_needs_all_of_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options {
+        socket: directory.path().join("node.sock"),
+        listen: Some("127.0.0.1:0".parse().unwrap()),
+        ..Options::default()
+    };
+    let error = Node::start(options).map(drop).unwrap_err();
+    assert!(error.message.contains("--tls-certificate"), "{error}");
+    let options = Options {
+        socket: directory.path().join("node.sock"),
+        metrics: Some("0.0.0.0:0".parse().unwrap()),
+        ..Options::default()
+    };
+    let error = Node::start(options).map(drop).unwrap_err();
+    assert!(error.message.contains("loopback"), "{error}");
+}
+
+#[test]
+fn metrics_and_health() {
+    let running = Running::start(|options| options.metrics = Some("127.0.0.1:0".parse().unwrap()));
+    let address = running.node.as_ref().unwrap().metrics_address().unwrap();
+    let get = |path: &str| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    };
+    let sales = running.sales();
+    let execute = command(&by_region(0), vec![whole(&sales)]);
+    running.client().execute(&execute, |_| unreachable!()).unwrap();
+    let metrics = get("/metrics");
+    assert!(metrics.starts_with("HTTP/1.1 200 OK") && metrics.contains("tandem_commands_total 1\n"), "{metrics}");
+    assert!(metrics.contains(&format!("tandem_rows_in_total {ROWS}\n")), "{metrics}");
+    assert!(get("/health").ends_with("ok\n"));
+    assert!(get("/other").starts_with("HTTP/1.1 404"));
+}

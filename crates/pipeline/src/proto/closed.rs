@@ -1,0 +1,86 @@
+//! The closed sets of the language and their numbers in the protobuf form, read in both directions.
+
+use tandem_column::{Error, Result, TimeUnit};
+
+use super::generated as wire;
+use crate::{
+    AggregateFunction, ArithmeticOperator, Comparison, DateField, Failure, Function, JoinKind, Overflow, Phase,
+};
+
+/// A value of a closed set that has a number on the wire.
+pub(super) trait Closed: Sized {
+    /// Returns the number.
+    fn write(self) -> i32;
+
+    /// Finds the value of a number.
+    fn read(number: i32) -> Result<Self>;
+}
+
+/// Says that a number stands for nothing.
+pub(super) fn unknown(what: &str, number: i32) -> Error {
+    Error::input(match number {
+        0 => format!("{what} is not set: the sender must choose one"),
+        number => format!("{what} is not known here: use a client and a daemon of one release (number {number})"),
+    })
+}
+
+macro_rules! closed {
+    ($own:ident, $what:literal, $($name:ident)+) => {
+        impl Closed for $own {
+            fn write(self) -> i32 {
+                match self {
+                    $($own::$name => wire::$own::$name as i32,)+
+                }
+            }
+
+            fn read(number: i32) -> Result<Self> {
+                match wire::$own::try_from(number) {
+                    $(Ok(wire::$own::$name) => Ok($own::$name),)+
+                    _ => Err(unknown($what, number)),
+                }
+            }
+        }
+    };
+}
+
+closed!(JoinKind, "the kind of a join", Inner Left Right Full Semi Anti Mark RightSemi RightAnti);
+closed!(Phase, "the phase of an aggregation", Single Partial Final);
+closed!(AggregateFunction, "an aggregate function", CountRows Count Sum Average Min Max VarianceSample VariancePopulation
+    DeviationSample DeviationPopulation BoolAnd BoolOr First);
+closed!(Overflow, "what overflow does", Wrap Error Null);
+closed!(Failure, "what a failed operation does", Error Null);
+closed!(ArithmeticOperator, "an arithmetic operator", Add Subtract Multiply Divide Remainder);
+closed!(Comparison, "a comparison", Equal NotEqual Less LessOrEqual Greater GreaterOrEqual);
+closed!(DateField, "a field of dates", Year Quarter Month Week Day DayOfWeek DayOfYear Hour Minute Second);
+closed!(TimeUnit, "a unit of time", Second Millisecond Microsecond Nanosecond);
+
+macro_rules! functions {
+    ($($name:ident)+) => {
+        /// Returns the numbers of a function and of its field, if it has one.
+        pub(super) fn write_function(function: Function) -> (i32, i32) {
+            match function {
+                Function::Extract(field) => (wire::Function::Extract as i32, field.write()),
+                Function::Truncate(field) => (wire::Function::Truncate as i32, field.write()),
+                $(Function::$name => (wire::Function::$name as i32, 0),)+
+            }
+        }
+
+        /// Finds the function of its number and its field's.
+        pub(super) fn read_function(number: i32, field: i32) -> Result<Function> {
+            let function = match wire::Function::try_from(number) {
+                Ok(wire::Function::Extract) => return Ok(Function::Extract(DateField::read(field)?)),
+                Ok(wire::Function::Truncate) => return Ok(Function::Truncate(DateField::read(field)?)),
+                $(Ok(wire::Function::$name) => Function::$name,)+
+                _ => return Err(unknown("a function", number)),
+            };
+            match field {
+                0 => Ok(function),
+                _ => Err(Error::input(format!("the function {} takes no field of dates: leave it out", function.name()))),
+            }
+        }
+    };
+}
+
+functions!(Coalesce NullIf Upper Lower Trim TrimStart TrimEnd CharLength OctetLength Substring Left Right Concat Replace
+    Position StartsWith EndsWith Contains Reverse Abs Sign Round Floor Ceil SquareRoot Power Exp Ln Log10 Log2 Sin Cos Tan
+    ArcTan Greatest Least);

@@ -1,0 +1,222 @@
+//! Byte ranges of Parquet files as a table: what a scheduler of tasks hands out.
+//!
+//! A row group belongs to the range that holds its middle byte, so that ranges which cover a file read each of its row
+//! groups once. Columns are found by name, file by file: one that a file lacks is null, and values that are not in the
+//! files at all (partitions, by directory) come with the range. Footers are kept, and looked up again by identity.
+
+use std::{collections::HashMap, path::PathBuf, sync::Arc};
+
+use parking_lot::Mutex;
+use tandem_column::{Error, Field, Result, Table, Type};
+use tandem_pipeline::{Expr, Value};
+use tandem_runtime::{Cancel, Progress, Runtime};
+
+use crate::{
+    Cache, assemble,
+    file::Identity,
+    load::{self, Input, LoadMetrics, Origin, Request},
+    parquet::ParquetFile,
+    summary::Summaries,
+};
+
+/// Rows of a range up to which all statistics of its columns are computed: they matter for the small sides of joins.
+const DETAILED_ROWS: usize = 1 << 18;
+
+/// Footers kept.
+const FOOTERS: usize = 1 << 13;
+
+/// A column of the table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SplitColumn {
+    /// Its name and type, and whether it may be null.
+    pub field: Field,
+    /// Its values are not in the files: which of [`Split::values`] is.
+    pub partition: Option<usize>,
+}
+
+/// A byte range of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Split {
+    /// The file.
+    pub path: PathBuf,
+    /// The first byte of the range.
+    pub start: u64,
+    /// How many bytes it has.
+    pub length: u64,
+    /// The file's size when the range was made, if that is to be checked.
+    pub size: Option<u64>,
+    /// The file's modification in milliseconds since 1970 when the range was made, if that is to be checked.
+    pub modified: Option<i64>,
+    /// Values of columns that are not in the file.
+    pub values: Vec<Value>,
+}
+
+/// Reads ranges of files. One serves all queries of a process.
+#[derive(Default)]
+pub struct SplitReader {
+    footers: Mutex<HashMap<PathBuf, Arc<ParquetFile>>>,
+    /// By the addresses of a column's pieces.
+    summaries: Summaries<Vec<usize>>,
+}
+
+impl SplitReader {
+    /// Makes a reader that knows no files yet.
+    pub fn new() -> SplitReader {
+        SplitReader::default()
+    }
+
+    /// Loads the columns of ranges. `predicates`, over positions in `columns` and joined by "and", are a hint: row
+    /// groups in which no row matches may be left out. `byte_limit` bounds what may be decoded. Blocks; runs on the runtime's workers.
+    ///
+    /// # Errors
+    /// Input, if a file is missing, damaged or not the one that was planned for. Unsupported, if a column's type in a file does
+    /// not become the one asked for. Exhausted, if it is too large, or cancelled.
+    pub fn load(
+        &self,
+        columns: &[SplitColumn],
+        case_sensitive: bool,
+        splits: &[Split],
+        predicates: &[Expr],
+        byte_limit: usize,
+        cache: &Cache,
+        runtime: &Runtime,
+        cancel: &Cancel,
+        progress: &Progress,
+        metrics: &LoadMetrics,
+    ) -> Result<Table> {
+        let mut inputs = Vec::with_capacity(splits.len());
+        for split in splits {
+            cancel.check()?;
+            let file = self.open(split, cache)?;
+            let range = split.start..split.start.saturating_add(split.length);
+            let groups = (0..file.groups()).filter(|group| range.contains(&file.group_middle(*group))).collect();
+            let origins = origins(&file, columns, case_sensitive, split)?;
+            inputs.push(Input { file, groups, origins });
+        }
+        check_size(&inputs, byte_limit)?;
+        let schema: Arc<[Field]> = columns.iter().map(|column| column.field.clone()).collect();
+        let all: Vec<usize> = (0..columns.len()).collect();
+        let request = Request { schema: &schema, columns: &all, predicates, cache, runtime, cancel, progress, metrics };
+        let (rows, pieces) = load::parquet(&inputs, false, &request)?;
+        let names: Vec<Vec<usize>> =
+            pieces.iter().map(|pieces| pieces.iter().map(|piece| Arc::as_ptr(piece) as usize).collect()).collect();
+        let statistics = self.summaries.of(&names, &schema, &pieces, DETAILED_ROWS, runtime, cancel)?;
+        for (field, statistics) in schema.iter().zip(statistics.iter()) {
+            if !field.nullable && statistics.nulls > 0 {
+                let name = &field.name;
+                return Err(Error::input(format!("column {name} has nulls, but is declared without: declare it nullable")));
+            }
+        }
+        Ok(assemble::table(schema, &rows, &pieces, statistics))
+    }
+
+    /// Returns a file's footer, read again if the file changed.
+    fn open(&self, split: &Split, cache: &Cache) -> Result<Arc<ParquetFile>> {
+        let identity = Identity::of_path(&split.path)?;
+        let changed = split.size.is_some_and(|size| size != identity.size)
+            || split.modified.is_some_and(|modified| modified != identity.modified_ms());
+        if changed {
+            let path = split.path.display();
+            return Err(Error::input(format!("{path} changed since the query was planned: run the query again")));
+        }
+        let known = self.footers.lock().get(&split.path).cloned();
+        if let Some(known) = known {
+            if known.identity == identity {
+                return Ok(known);
+            }
+            cache.remove_file(known.identity);
+        }
+        let file = Arc::new(ParquetFile::open(&split.path)?);
+        let mut footers = self.footers.lock();
+        if footers.len() >= FOOTERS {
+            footers.clear();
+        }
+        footers.insert(split.path.clone(), file.clone());
+        Ok(file)
+    }
+}
+
+/// Finds the columns in a file.
+fn origins(
+    file: &ParquetFile,
+    columns: &[SplitColumn],
+    case_sensitive: bool,
+    split: &Split,
+) -> Result<Arc<[Origin]>> {
+    let path = file.path.display();
+    let origin = |column: &SplitColumn| {
+        let name = &column.field.name;
+        if let Some(partition) = column.partition {
+            let value = split.values.get(partition);
+            let value = value.ok_or_else(|| Error::input(format!("column {name} has no value in the split of {path}")))?;
+            return Ok(Origin::Constant(value.clone()));
+        }
+        let same = |field: &Field| match case_sensitive {
+            true => field.name == *name,
+            false => field.name.to_lowercase() == name.to_lowercase(),
+        };
+        let mut found = file.fields.iter().enumerate().filter(|(_, field)| same(field));
+        let Some((position, stored)) = found.next() else { return Ok(Origin::Constant(Value::Null)) };
+        if let Some((_, other)) = found.next() {
+            let (one, other) = (&stored.name, &other.name);
+            return Err(Error::unsupported(format!("columns {one} and {other} of {path} differ only in case")));
+        }
+        if let Some(reason) = &file.unsupported[position] {
+            return Err(Error::unsupported(format!("{reason}, in {path}")));
+        }
+        let dated = matches!(stored.kind, Type::Date | Type::Timestamp(..));
+        if dated && file.has_legacy_calendar() {
+            return Err(Error::unsupported(format!("column {name} of {path} is in Spark's legacy calendar")));
+        }
+        match becomes(&stored.kind, &column.field.kind) {
+            true => Ok(Origin::Stored(position)),
+            false => {
+                let (stored, wanted) = (&stored.kind, &column.field.kind);
+                Err(Error::unsupported(format!("column {name} is {stored} in {path}, not {wanted}")))
+            }
+        }
+    };
+    columns.iter().map(origin).collect()
+}
+
+/// Tells whether every value of a stored type is, bit for bit, one of the type asked for.
+fn becomes(stored: &Type, wanted: &Type) -> bool {
+    match (stored, wanted) {
+        (stored, wanted) if stored == wanted => true,
+        // Instants are instants, in whatever zone they are shown.
+        (Type::Timestamp(stored, Some(_)), Type::Timestamp(wanted, Some(_))) => stored == wanted,
+        (Type::Decimal { precision, scale }, Type::Decimal { precision: more, scale: same }) => {
+            scale == same && precision <= more && stored.repr() == wanted.repr()
+        }
+        (stored, wanted) if stored.is_integer() && wanted.is_integer() && stored.repr() == wanted.repr() => {
+            match (stored.integer_range(), wanted.integer_range()) {
+                (Some((low, high)), Some((least, most))) => least <= low && high <= most,
+                _ => false,
+            }
+        }
+        _ => false,
+    }
+}
+
+/// Refuses ranges that are too large to decode.
+fn check_size(inputs: &[Input], limit: usize) -> Result<()> {
+    let stored = |input: &Input| {
+        let columns = input.origins.iter().filter_map(|origin| match origin {
+            Origin::Stored(column) => Some(*column),
+            Origin::Constant(_) => None,
+        });
+        let columns: Vec<usize> = columns.collect();
+        let bytes = |group: usize| columns.iter().map(|column| input.file.decoded_bytes(group, *column)).sum::<u64>();
+        input.groups.iter().map(|group| bytes(*group)).sum::<u64>()
+    };
+    let bytes: u64 = inputs.iter().map(stored).sum();
+    match bytes > limit as u64 {
+        false => Ok(()),
+        true => Err(Error::exhausted(format!(
+            "the memory limit is too small for the columns of a split: raise it, or make splits smaller (limit {} MB, \
+             columns {} MB)",
+            limit >> 20,
+            bytes >> 20
+        ))),
+    }
+}
