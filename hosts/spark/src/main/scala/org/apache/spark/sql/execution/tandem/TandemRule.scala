@@ -16,8 +16,10 @@ object TandemColumnarRule extends ColumnarRule {
 
 /** Replaces the largest parts of a plan that the daemon can run; the others get a reason. */
 object TandemRule extends Rule[SparkPlan] {
-  /** Why a node was not taken. */
+  /** Why a node was not taken. Tags are not part of a plan's meaning, so that they are put on the nodes themselves. */
   val Reason: TreeNodeTag[String] = TreeNodeTag[String]("tandem.reason")
+
+  private val Lone = "what reads this scan is not a filter, projection, broadcast join or partial aggregate"
 
   override def apply(plan: SparkPlan): SparkPlan =
     if (!Settings.enabled(plan.conf)) plan
@@ -32,7 +34,7 @@ object TandemRule extends Rule[SparkPlan] {
       taken
     }
 
-  /** Replaces what can be, and tags the rest. Changes nothing in `plan`. */
+  /** Replaces what can be, and tags the rest. */
   def take(plan: SparkPlan): SparkPlan =
     if (usesInputFile(plan)) plan else replace(plan, reasoned = false)
 
@@ -44,26 +46,19 @@ object TandemRule extends Rule[SparkPlan] {
   private def replace(plan: SparkPlan, reasoned: Boolean): SparkPlan =
     try TandemExec.take(plan) match {
         case Some(node) => node.withNewChildren(node.children.head +: node.children.tail.map(replace(_, reasoned = false)))
-        case None => lone(plan, reasoned).getOrElse(plan.mapChildren(replace(_, reasoned = false)))
+        case None =>
+          plan match {
+            case scan: FileSourceScanExec if !reasoned => scan.setTagValue(Reason, Lone)
+            case _ =>
+          }
+          plan.mapChildren(replace(_, reasoned = false))
       }
     catch {
       case unsupported: Unsupported =>
         val rest = plan.mapChildren(replace(_, reasoned = true))
-        if (!reasoned || !taken(rest)) {
-          val tagged = if (rest eq plan) plan.clone() else rest
-          tagged.setTagValue(Reason, unsupported.reason)
-          tagged
-        } else rest
+        if (!reasoned || !taken(rest)) rest.setTagValue(Reason, unsupported.reason)
+        rest
     }
-
-  /** Gives a scan that nothing above it took a reason, unless that has one. */
-  private def lone(plan: SparkPlan, reasoned: Boolean): Option[SparkPlan] = plan match {
-    case scan: FileSourceScanExec if !reasoned =>
-      val tagged = scan.clone()
-      tagged.setTagValue(Reason, "what reads this scan is not a filter, projection, broadcast join or partial aggregate")
-      Some(tagged)
-    case _ => None
-  }
 
   private def taken(plan: SparkPlan): Boolean = plan.exists(_.isInstanceOf[TandemExec])
 
