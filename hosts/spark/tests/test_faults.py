@@ -46,7 +46,7 @@ def program():
     """Runs a program with a session of its own, and checks that it leaves no process behind."""
     directory = tempfile.mkdtemp(prefix="tandem-fault-")
 
-    def run(body, settings="", expect=0, limit=100):
+    def run(body, settings="", expect=0, limit=110):
         text = PRELUDE.format(tests=str(Path(__file__).parent), directory=directory, settings=settings)
         child = subprocess.run(
             [sys.executable, "-c", text + textwrap.dedent(body)],

@@ -29,8 +29,9 @@ final class Daemon(conf: SparkConf, application: String, executor: String) {
   private val open = ConcurrentHashMap.newKeySet[Connection]
   private val running = new AtomicInteger
   @volatile private var closed = false
+  @volatile private var avoidUntil = System.nanoTime // after another process's daemon hung, by System.nanoTime
   private var failures = 0        // to start it, one after the other
-  private var notBefore = 0L      // when it may be tried again, by System.nanoTime
+  private var notBefore = System.nanoTime // when it may be tried again, by System.nanoTime
   private var lastFailure = ""
 
   private val hello = Hello.newBuilder
@@ -55,9 +56,14 @@ final class Daemon(conf: SparkConf, application: String, executor: String) {
     * @throws Unavailable if there is no daemon and none can be started now
     */
   def borrow(): Connection = {
-    val connection = Option(idle.poll()).getOrElse(connect())
-    running.incrementAndGet()
-    connection
+    if (System.nanoTime < avoidUntil) throw new Unavailable("the daemon hangs")
+    running.incrementAndGet() // from here on the watch looks
+    try Option(idle.poll()).getOrElse(connect())
+    catch {
+      case error: Throwable =>
+        running.decrementAndGet()
+        throw error
+    }
   }
 
   /** Gives a connection back for the next command. */
@@ -70,6 +76,12 @@ final class Daemon(conf: SparkConf, application: String, executor: String) {
   def drop(connection: Connection): Unit = {
     running.decrementAndGet()
     forget(connection)
+  }
+
+  /** Closes a connection that broke, and the idle ones: if the daemon ended, they are of no use either. */
+  def lost(connection: Connection): Unit = {
+    drop(connection)
+    Iterator.continually(idle.poll()).takeWhile(_ != null).foreach(forget)
   }
 
   /** Closes all connections, and ends the daemon if it was started here. */
@@ -131,20 +143,22 @@ final class Daemon(conf: SparkConf, application: String, executor: String) {
     }
   }
 
-  /** Pings the daemon while commands run; one that does not answer is ended, and its commands with it. */
+  /** Pings the daemon while commands run, or always if it was started here, for others too. One that does not answer is ended,
+    * and its commands with it.
+    */
   private def watchForHangs(): Unit = {
     val period = math.max(100L, math.min(1000L, hangLimit / 4))
     try
       while (!closed) {
         Thread.sleep(period)
-        if (running.get > 0) {
+        if (running.get > 0 || launcher.owns) {
           val ping = new Thread(() => try askAlive() catch { case NonFatal(_) => }, "tandem-ping")
           ping.setDaemon(true)
           ping.start()
           ping.join(hangLimit)
           if (ping.isAlive && !closed) {
             log.warn(s"Tandem's daemon has not answered for $hangLimit ms and is taken for hung")
-            synchronized(launcher.end())
+            if (launcher.owns) launcher.kill() else avoidUntil = System.nanoTime + hangLimit * 1000000L
             closeConnections()
             ping.join()
           }

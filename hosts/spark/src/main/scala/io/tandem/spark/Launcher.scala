@@ -24,7 +24,7 @@ final class Launcher(conf: SparkConf) {
     case "" => Launcher.directory
     case path => Paths.get(path)
   }
-  private var process: Option[Process] = None
+  @volatile private var process: Option[Process] = None
   @volatile private var lastLine = ""
 
   /** Where the daemon listens. */
@@ -58,6 +58,12 @@ final class Launcher(conf: SparkConf) {
         }
       } finally lock.close()
     }
+
+  /** Tells whether the daemon was started here. */
+  def owns: Boolean = process.exists(_.isAlive)
+
+  /** Ends a daemon that hangs and was started here. */
+  def kill(): Unit = process.foreach(_.destroyForcibly().waitFor(2, TimeUnit.SECONDS))
 
   /** Ends the daemon, if it was started here. */
   def end(): Unit = {

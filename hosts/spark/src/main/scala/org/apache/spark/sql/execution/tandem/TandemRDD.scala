@@ -140,7 +140,7 @@ final class TandemBatches(
         connection = null
         throw failure
       case error: Throwable =>
-        daemon.drop(connection)
+        daemon.lost(connection)
         connection = null
         error match {
           case _: IOException if attempts > 1 && !context.isInterrupted() && !error.isInstanceOf[Unavailable] =>
