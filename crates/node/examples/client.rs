@@ -42,7 +42,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         nullable: true,
         partition: None,
     };
-    let columns = vec![column("product", &Type::Int32), column("region", &Type::String), column("amount", &Type::Int64)];
+    let columns =
+        vec![column("product", &Type::Int32), column("region", &Type::String), column("amount", &Type::Int64)];
     let split = proto::Split { path: path.display().to_string(), length: u64::MAX, ..Default::default() };
     let command = proto::Execute {
         name: "example".to_owned(),
@@ -71,7 +72,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn write_sales(path: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let rows = 0..10_000;
     let product: ArrayRef = Arc::new(Int32Array::from_iter_values(rows.clone().map(|row| row % 100)));
-    let region: ArrayRef = Arc::new(StringArray::from_iter_values(rows.clone().map(|row| format!("region {}", row % 3))));
+    let region: ArrayRef =
+        Arc::new(StringArray::from_iter_values(rows.clone().map(|row| format!("region {}", row % 3))));
     let amount: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.map(i64::from)));
     let batch = RecordBatch::try_from_iter([("product", product), ("region", region), ("amount", amount)])?;
     let mut writer = ArrowWriter::try_new(File::create(path)?, batch.schema(), None)?;

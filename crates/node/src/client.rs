@@ -2,13 +2,7 @@
 //!
 //! See `examples/client.rs` for a whole program.
 
-use std::{
-    fmt,
-    net::Shutdown,
-    os::unix::net::UnixStream,
-    path::Path,
-    sync::Arc,
-};
+use std::{fmt, net::Shutdown, os::unix::net::UnixStream, path::Path, sync::Arc};
 
 use arrow::{
     array::RecordBatch,

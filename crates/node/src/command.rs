@@ -95,7 +95,10 @@ pub(crate) fn run(
             let failure = match error.is_cancelled() {
                 true if permit.is_late() => proto::Failure {
                     class: proto::Class::Exhausted as i32,
-                    message: format!("the command took longer than its time limit: raise it ({} s)", limit.as_secs_f64()),
+                    message: format!(
+                        "the command took longer than its time limit: raise it ({} s)",
+                        limit.as_secs_f64()
+                    ),
                     retryable: false,
                 },
                 true if daemon.is_draining() => proto::Failure {
@@ -105,8 +108,7 @@ pub(crate) fn run(
                 },
                 _ => failure(&error),
             };
-            let counter =
-                if error.is_cancelled() { &daemon.counters.cancelled } else { &daemon.counters.failures };
+            let counter = if error.is_cancelled() { &daemon.counters.cancelled } else { &daemon.counters.failures };
             Counters::add(counter, 1);
             let values: [(&str, &dyn std::fmt::Display); 4] =
                 [("application", &application), ("name", name), ("ms", &milliseconds), ("error", &failure.message)];
@@ -292,7 +294,9 @@ impl Command<'_> {
                 bytes += payload.len();
                 if bytes > limit {
                     let limit = limit >> 20;
-                    return Err(Error::exhausted(format!("blocks are larger than their room: raise --blocks ({limit} MB)")));
+                    return Err(Error::exhausted(format!(
+                        "blocks are larger than their room: raise --blocks ({limit} MB)"
+                    )));
                 }
                 parts.entry(index).or_default().extend_from_slice(payload);
                 continue;
@@ -326,16 +330,22 @@ impl Command<'_> {
 
     /// Makes a resident table of an Arrow stream.
     fn table(&self, bytes: Vec<u8>) -> Result<Table> {
-        let wrong = |error: arrow::error::ArrowError| {
-            Error::input(format!("a block is not an Arrow stream: send what Arrow's stream writer gives ({error})"))
+        let wrong = |detail: &str| {
+            Error::input(format!("a block is not an Arrow stream: send what Arrow's stream writer gives ({detail})"))
         };
-        let mut decoder = StreamDecoder::new();
-        let mut buffer = Buffer::from(bytes);
-        let mut batches = Vec::new();
-        while let Some(batch) = decoder.decode(&mut buffer).map_err(wrong)? {
-            batches.push(batch);
-        }
-        let schema = decoder.schema().ok_or_else(|| Error::input("a block has no schema: send a whole Arrow stream"))?;
+        // Damaged bytes may meet an assertion in code that is not ours.
+        let decoded = catch_unwind(|| {
+            let mut decoder = StreamDecoder::new();
+            let mut buffer = Buffer::from(bytes);
+            let mut batches = Vec::new();
+            while let Some(batch) = decoder.decode(&mut buffer)? {
+                batches.push(batch);
+            }
+            Ok((decoder.schema(), batches))
+        });
+        let decoded = decoded.map_err(|_| wrong("it cannot be decoded"))?;
+        let (schema, batches) = decoded.map_err(|error: arrow::error::ArrowError| wrong(&error.to_string()))?;
+        let schema = schema.ok_or_else(|| wrong("it has no schema"))?;
         let options = LoadOptions { name: "block".into(), ..LoadOptions::default() };
         let loader = Loader::new(Field::all_from_arrow(&schema)?, options);
         for (sequence, batch) in batches.into_iter().enumerate() {

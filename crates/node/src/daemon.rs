@@ -3,7 +3,10 @@
 use std::{
     collections::HashMap,
     net::{Shutdown, SocketAddr},
-    os::unix::net::{UnixListener, UnixStream},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::net::{UnixListener, UnixStream},
+    },
     path::PathBuf,
     sync::{
         Arc,
@@ -204,6 +207,8 @@ pub struct Node {
     place: Option<socket::Place>,
     tls: Option<SocketAddr>,
     metrics: Option<SocketAddr>,
+    /// What the threads that accept wait on.
+    listeners: Vec<OwnedFd>,
     threads: Vec<JoinHandle<()>>,
     ended: Arc<AtomicBool>,
 }
@@ -253,17 +258,18 @@ impl Node {
             options,
         });
         let ended = Arc::new(AtomicBool::new(false));
-        let mut node = Node { daemon, place: Some(place), tls: None, metrics: None, threads: Vec::new(), ended };
+        let (listeners, threads_started) = (Vec::new(), Vec::new());
+        let (tls, metrics) = (None, None);
+        let mut node = Node { daemon, place: Some(place), tls, metrics, listeners, threads: threads_started, ended };
         let daemon = node.daemon.clone();
+        node.listeners.push(duplicate(&listener)?);
         node.spawn("accept", move || accept(&daemon, &listener))?;
         if let Some((address, listener)) = remote {
             node.tls = Some(address);
+            node.listeners.push(duplicate(listener.socket())?);
             let daemon = node.daemon.clone();
-            let take = move |stream: UnixStream| {
-                daemon.take(stream, true);
-                !daemon.is_draining()
-            };
-            node.spawn("accept-tls", move || listener.accept(take))?;
+            let run = move || listener.accept(|| daemon.is_draining(), |stream| daemon.take(stream, true));
+            node.spawn("accept-tls", run)?;
         }
         let (daemon, ended) = (node.daemon.clone(), node.ended.clone());
         node.spawn("clock", move || {
@@ -318,12 +324,11 @@ impl Node {
             state.running.len()
         };
         daemon.log.event(Level::Info, "draining", &[("running", &running), ("limit_s", &limit.as_secs())]);
-        // The threads that accept look at the flag after each connection: this is one.
-        drop(UnixStream::connect(&daemon.options.socket));
-        self.place = None;
-        if let Some(address) = self.tls {
-            drop(std::net::TcpStream::connect(address));
+        // Those who wait for connections wake up, and see the flag.
+        for listener in self.listeners.drain(..) {
+            let _ = rustix::net::shutdown(&listener, rustix::net::Shutdown::Both);
         }
+        self.place = None;
         if !daemon.wait_until(limit, |state| state.running.is_empty()) {
             daemon.state.lock().running.values().for_each(|running| running.cancel.cancel());
             daemon.wait_until(LAST_WAIT, |state| state.running.is_empty());
@@ -364,6 +369,11 @@ fn accept(daemon: &Arc<Daemon>, listener: &UnixListener) {
             }
         }
     }
+}
+
+fn duplicate(listener: &impl AsFd) -> Result<OwnedFd> {
+    let duplicate = listener.as_fd().try_clone_to_owned();
+    duplicate.map_err(|error| Error::exhausted(format!("no file handle is left: raise the limit ({error})")))
 }
 
 /// A number that other runs do not have: of the time, the process and an address.

@@ -91,7 +91,10 @@ pub fn read(stream: &mut impl Read, most: usize, begun: impl FnOnce() -> io::Res
     stream.read_exact(&mut header[1..]).map_err(Lost::Failed)?;
     let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize;
     let Some(kind) = Kind::ALL.into_iter().find(|kind| *kind as u8 == header[4]) else {
-        return Err(Lost::Refused(format!("a frame of unknown kind: use a client and a daemon of one release ({})", header[4])));
+        return Err(Lost::Refused(format!(
+            "a frame of unknown kind: use a client and a daemon of one release ({})",
+            header[4]
+        )));
     };
     if length > most {
         return Err(Lost::Refused(format!(

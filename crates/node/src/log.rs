@@ -8,6 +8,9 @@ use std::{
 
 use crate::Level;
 
+/// Characters of a value that are written: clients choose some of them.
+const VALUE_LENGTH: usize = 500;
+
 /// Writes events of some levels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Log(pub(crate) Level);
@@ -27,7 +30,10 @@ impl Log {
         };
         let mut line = format!("time={}.{:03} level={level} event={event}", time.as_secs(), time.subsec_millis());
         for (key, value) in values {
-            let value = value.to_string();
+            let mut value = value.to_string();
+            if let Some((end, _)) = value.char_indices().nth(VALUE_LENGTH) {
+                value.truncate(end);
+            }
             let plain = !value.is_empty() && value.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '"' | '='));
             // Writing to a string does not fail.
             let _ = if plain { write!(line, " {key}={value}") } else { write!(line, " {key}={value:?}") };

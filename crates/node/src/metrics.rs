@@ -98,7 +98,8 @@ pub(crate) fn serve(daemon: &Arc<Daemon>, address: SocketAddr) -> Result<SocketA
     if !address.ip().is_loopback() {
         return Err(Error::input(format!("metrics are only for this machine: give a loopback address, not {address}")));
     }
-    let unusable = |error| Error::input(format!("cannot listen for metrics: choose another address ({address}: {error})"));
+    let unusable =
+        |error| Error::input(format!("cannot listen for metrics: choose another address ({address}: {error})"));
     let listener = TcpListener::bind(address).map_err(unusable)?;
     let bound = listener.local_addr().map_err(unusable)?;
     let daemon = Arc::downgrade(daemon);
@@ -127,7 +128,9 @@ fn answer(mut stream: TcpStream, daemon: &Daemon) -> std::io::Result<()> {
     let report = report(daemon);
     let (status, body) = match request.as_slice() {
         path if path.starts_with(b"GET /metrics ") => ("200 OK", report.prometheus),
-        path if path.starts_with(b"GET /health ") && report.draining => ("503 Service Unavailable", "draining\n".into()),
+        path if path.starts_with(b"GET /health ") && report.draining => {
+            ("503 Service Unavailable", "draining\n".into())
+        }
         path if path.starts_with(b"GET /health ") => ("200 OK", "ok\n".into()),
         _ => ("404 Not Found", "try /metrics or /health\n".into()),
     };

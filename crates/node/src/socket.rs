@@ -39,11 +39,16 @@ impl Socket {
         let sticky = metadata.mode() & 0o1000 != 0;
         if metadata.mode() & 0o022 != 0 && !sticky {
             let directory = directory.display();
-            return Err(Error::input(format!("others may write to {directory}: choose a directory of your own for --socket")));
+            return Err(Error::input(format!(
+                "others may write to {directory}: choose a directory of your own for --socket"
+            )));
         }
         if fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket()) {
             if UnixStream::connect(path).is_ok() {
-                return Err(Error::input(format!("a daemon listens on {} already: use it, or end it first", path.display())));
+                return Err(Error::input(format!(
+                    "a daemon listens on {} already: use it, or end it first",
+                    path.display()
+                )));
             }
             fs::remove_file(path).map_err(unusable)?;
         }

@@ -51,19 +51,23 @@ pub(crate) fn listen(address: SocketAddr, options: &Options) -> Result<(SocketAd
 }
 
 impl TlsListener {
-    /// Hands connections on until told to stop.
-    pub(crate) fn accept(&self, take: impl Fn(UnixStream) -> bool) {
+    /// Returns the socket that connections come from.
+    pub(crate) fn socket(&self) -> &TcpListener {
+        &self.listener
+    }
+
+    /// Hands connections on until told to stop, or until the socket is shut down.
+    pub(crate) fn accept(&self, ended: impl Fn() -> bool, take: impl Fn(UnixStream)) {
         for stream in self.listener.incoming() {
+            if ended() {
+                return;
+            }
             let inner = stream.and_then(|stream| {
                 let connection = ServerConnection::new(self.config.clone()).map_err(io::Error::other)?;
                 tunnel(stream, connection.into())
             });
             match inner {
-                Ok(inner) => {
-                    if !take(inner) {
-                        return;
-                    }
-                }
+                Ok(inner) => take(inner),
                 Err(_) => std::thread::sleep(Duration::from_millis(100)),
             }
         }
@@ -83,9 +87,9 @@ pub(crate) fn connect(address: &str, name: &str, authority: &Path) -> Result<Uni
         .with_no_client_auth();
     let server = ServerName::try_from(name.to_owned())
         .map_err(|_| Error::input(format!("not the name of a host: give the one in the certificate ({name})")))?;
-    let unreachable = |error: String| Error::input(format!("cannot connect to {address}: check that a daemon listens ({error})"));
-    let connection =
-        ClientConnection::new(Arc::new(config), server).map_err(|error| unreachable(error.to_string()))?;
+    let unreachable =
+        |error: String| Error::input(format!("cannot connect to {address}: check that a daemon listens ({error})"));
+    let connection = ClientConnection::new(Arc::new(config), server).map_err(|error| unreachable(error.to_string()))?;
     let stream = TcpStream::connect(address).map_err(|error| unreachable(error.to_string()))?;
     tunnel(stream, connection.into()).map_err(|error| unreachable(error.to_string()))
 }

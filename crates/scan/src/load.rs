@@ -179,7 +179,9 @@ fn relabel(pieces: Pieces, kind: &Type) -> Pieces {
 /// Makes a column of one value.
 fn constant(kind: &Type, value: &Value, rows: usize) -> Result<Pieces> {
     if !value.fits(kind) {
-        return Err(Error::input(format!("a value that is not in the files does not fit its column: {value} is no {kind}")));
+        return Err(Error::input(format!(
+            "a value that is not in the files does not fit its column: {value} is no {kind}"
+        )));
     }
     let wide = kind.repr() == tandem_column::Repr::Wide;
     let scalar = match value {

@@ -104,7 +104,9 @@ impl SplitReader {
         for (field, statistics) in schema.iter().zip(statistics.iter()) {
             if !field.nullable && statistics.nulls > 0 {
                 let name = &field.name;
-                return Err(Error::input(format!("column {name} has nulls, but is declared without: declare it nullable")));
+                return Err(Error::input(format!(
+                    "column {name} has nulls, but is declared without: declare it nullable"
+                )));
             }
         }
         Ok(assemble::table(schema, &rows, &pieces, statistics))
@@ -137,18 +139,14 @@ impl SplitReader {
 }
 
 /// Finds the columns in a file.
-fn origins(
-    file: &ParquetFile,
-    columns: &[SplitColumn],
-    case_sensitive: bool,
-    split: &Split,
-) -> Result<Arc<[Origin]>> {
+fn origins(file: &ParquetFile, columns: &[SplitColumn], case_sensitive: bool, split: &Split) -> Result<Arc<[Origin]>> {
     let path = file.path.display();
     let origin = |column: &SplitColumn| {
         let name = &column.field.name;
         if let Some(partition) = column.partition {
             let value = split.values.get(partition);
-            let value = value.ok_or_else(|| Error::input(format!("column {name} has no value in the split of {path}")))?;
+            let value =
+                value.ok_or_else(|| Error::input(format!("column {name} has no value in the split of {path}")))?;
             return Ok(Origin::Constant(value.clone()));
         }
         let same = |field: &Field| match case_sensitive {

@@ -136,11 +136,25 @@ fn blocks_are_sent_once() {
 fn no_rows_give_one_state_and_a_schema() {
     let running = Running::start(|_| {});
     let (path, mut client) = (running.sales(), running.client());
-    let text = "pipeline 0\n  scan sales [amount@2: int64?]\n  aggregate partial by () (sum($0): int64, count($0): int64)\n";
+    let text =
+        "pipeline 0\n  scan sales [amount@2: int64?]\n  aggregate partial by () (sum($0): int64, count($0): int64)\n";
     let outcome = client.execute(&command(text, vec![part(&path, 0, 0)]), |_| unreachable!()).unwrap();
     assert_eq!((outcome.batches[0].num_rows(), outcome.batches[0].column(0).null_count()), (1, 1));
     let outcome = client.execute(&command(&by_region(0), vec![]), |_| unreachable!()).unwrap();
     assert_eq!((outcome.schema.fields().len(), outcome.trailer.rows_out), (5, 0));
+}
+
+#[test]
+fn rows_without_columns_are_counted() {
+    let running = Running::start(|_| {});
+    let (path, mut client) = (running.sales(), running.client());
+    let text = "pipeline 0\n  scan sales []\n  aggregate partial by () (count_rows(): int64)\n";
+    let outcome = client.execute(&command(text, vec![whole(&path); 2]), |_| unreachable!()).unwrap();
+    let count = outcome.batches[0].column(0).as_primitive::<Int64Type>().value(0);
+    assert_eq!((count, outcome.trailer.bytes_read), (2 * i64::from(ROWS), 0));
+    let text = "pipeline 0\n  scan sales []\n  materialize output ()\n";
+    let outcome = client.execute(&command(text, vec![whole(&path)]), |_| unreachable!()).unwrap();
+    assert_eq!(outcome.batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), ROWS as usize);
 }
 
 #[test]

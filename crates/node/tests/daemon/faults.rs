@@ -41,7 +41,11 @@ fn cancelling_and_leaving_stop_the_work() {
         wait_for_running(&running, 1);
         std::thread::sleep(Duration::from_millis(100));
         let began = Instant::now();
-        if close { stop.close() } else { stop.cancel() }
+        if close {
+            stop.close()
+        } else {
+            stop.cancel()
+        }
         let failed = command.join().unwrap().unwrap_err();
         assert_eq!(failed.class, if close { Class::Protocol } else { Class::Cancelled }, "{failed}");
         wait_for_running(&running, 0);
@@ -64,7 +68,8 @@ fn limits_of_time_and_memory() {
     assert_eq!(failed.class, Class::Exhausted);
     assert!(failed.message.contains("time limit") && !failed.retryable, "{failed}");
 
-    let wide = ENDLESS.replace("aggregate by ($2) (count_rows(): int64, sum($1): int64)", "materialize output ($0, $1, $2)");
+    let wide =
+        ENDLESS.replace("aggregate by ($2) (count_rows(): int64, sum($1): int64)", "materialize output ($0, $1, $2)");
     let failed = client.execute(&with_block(command(&wide, vec![whole(&path)]), "endless"), |_| Ok(keys(100_000)));
     let failed = failed.unwrap_err();
     assert_eq!(failed.class, Class::Exhausted);

@@ -175,8 +175,7 @@ pipeline 1
 ";
 
 pub fn with_block(mut command: proto::Execute, key: &str) -> proto::Execute {
-    command.blocks =
-        vec![proto::Block { name: "keys".to_owned(), key: key.to_owned(), digest: Vec::new() }];
+    command.blocks = vec![proto::Block { name: "keys".to_owned(), key: key.to_owned(), digest: Vec::new() }];
     command
 }
 

@@ -145,6 +145,10 @@ fn damaged_blocks() {
         stream.write_all(&frames.concat()).unwrap();
         // Some damage leaves a block that is a block.
         while let Ok(frame) = frame::read(&mut stream, 1 << 20, || Ok(())) {
+            if frame.kind == Kind::Failure {
+                let failure = proto::Failure::decode(frame.payload.as_slice()).unwrap();
+                assert_ne!(failure.class, Class::Internal as i32, "{failure:?}");
+            }
             if matches!(frame.kind, Kind::Failure | Kind::Trailer) {
                 break;
             }

@@ -43,11 +43,12 @@ fn ends_when_its_parent_is_killed() {
     let socket = directory.path().join("node.sock");
     // The shell's own standard input stays open: only its death tells.
     let script = format!(
-        "exec 3<&0; {} --socket {} --threads 1 --log error --with-parent <&3 & echo $!; sleep 1000",
+        "exec 3<&0; {} --socket {} --threads 1 --log error --with-parent <&3 & exec sleep 1000 >/dev/null",
         env!("CARGO_BIN_EXE_tandem-node"),
         socket.display()
     );
-    let mut shell = Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut shell =
+        Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     eventually("the daemon answers", || Client::connect(&socket, "app").is_ok());
     let client = Client::connect(&socket, "app").unwrap();
     let pid = client.welcome().pid;

@@ -48,8 +48,9 @@ pub fn read(query: &Query) -> Result<crate::Query> {
 /// # Errors
 /// Input, if the bytes are damaged, nested too deeply, or have fields that are not known here.
 pub fn decode<M: Message + Default>(bytes: &[u8], what: &str) -> Result<M> {
-    let message = M::decode(bytes)
-        .map_err(|error| Error::input(format!("{what} cannot be decoded: send it as its .proto file says ({error})")))?;
+    let message = M::decode(bytes).map_err(|error| {
+        Error::input(format!("{what} cannot be decoded: send it as its .proto file says ({error})"))
+    })?;
     if message.encoded_len() != bytes.len() {
         return Err(Error::input(format!(
             "{what} has fields that are not known here: use a client and a daemon of one release"

@@ -9,8 +9,8 @@ use super::{
     generated as wire,
 };
 use crate::{
-    Aggregate, Arithmetic, ArithmeticOperator, Comparison, Expr, Failure, Frame, JoinKind, Local, Overflow, Phase, Pipeline,
-    Probe, Query, Sink, Slot, SortKey, Source, Statement, Step, UserFunction, Value, Window, WindowFunction,
+    Aggregate, Arithmetic, ArithmeticOperator, Comparison, Expr, Failure, Frame, JoinKind, Local, Overflow, Phase,
+    Pipeline, Probe, Query, Sink, Slot, SortKey, Source, Statement, Step, UserFunction, Value, Window, WindowFunction,
 };
 
 pub(super) fn query(of: &wire::Query) -> Result<Query> {
@@ -101,11 +101,9 @@ fn sink(of: &wire::Sink) -> Result<Sink> {
         W::Partition(of) => {
             Sink::Partition { keys: all(&of.keys, expr)?, parts: count(of.parts), output: indices(&of.output) }
         }
-        W::Materialize(of) => Sink::Materialize {
-            skip: count(of.skip),
-            fetch: of.fetch.map(count),
-            output: indices(&of.output),
-        },
+        W::Materialize(of) => {
+            Sink::Materialize { skip: count(of.skip), fetch: of.fetch.map(count), output: indices(&of.output) }
+        }
     })
 }
 
@@ -296,9 +294,7 @@ fn statement(of: &wire::Statement) -> Result<Statement> {
     let one = |of: &Option<wire::Expr>| expr(set(of, "a part of a statement")?);
     Ok(match set(&of.statement, "a statement")? {
         W::Assign(of) => Statement::Assign(of.local as usize, one(&of.value)?),
-        W::Resize(of) => {
-            Statement::Resize { list: of.list as usize, length: one(&of.length)?, fill: one(&of.fill)? }
-        }
+        W::Resize(of) => Statement::Resize { list: of.list as usize, length: one(&of.length)?, fill: one(&of.fill)? },
         W::Store(of) => Statement::Store { list: of.list as usize, index: one(&of.index)?, value: one(&of.value)? },
         W::If(of) => Statement::If {
             condition: one(&of.condition)?,

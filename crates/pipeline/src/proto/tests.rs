@@ -81,7 +81,8 @@ fn what_is_not_known_is_refused() {
 fn deep_nesting_is_refused() {
     let nested = |depth: usize| {
         let mut query = minimal();
-        let deep = (0..depth).fold(Expr::Literal(Value::Boolean(true), Type::Boolean), |expr, _| Expr::Not(Box::new(expr)));
+        let deep =
+            (0..depth).fold(Expr::Literal(Value::Boolean(true), Type::Boolean), |expr, _| Expr::Not(Box::new(expr)));
         query.pipelines[0].steps.push(Step::Filter(deep));
         write(&query).encode_to_vec()
     };

@@ -151,9 +151,7 @@ fn expr(of: &Expr) -> wire::Expr {
     let pair = |left: &Expr, right: &Expr| Box::new(wire::Pair { left: one(left), right: one(right) });
     let expr = match of {
         Expr::Slot(slot) => W::Slot(index(*slot)),
-        Expr::Literal(of, of_kind) => {
-            W::Literal(wire::Literal { value: Some(value(of)), kind: Some(kind(of_kind)) })
-        }
+        Expr::Literal(of, of_kind) => W::Literal(wire::Literal { value: Some(value(of)), kind: Some(kind(of_kind)) }),
         Expr::Arithmetic(of) => W::Arithmetic(Box::new(wire::Arithmetic {
             operator: of.operator.write(),
             left: one(&of.left),
@@ -165,11 +163,9 @@ fn expr(of: &Expr) -> wire::Expr {
         Expr::Negate(input, overflow) => {
             W::Negate(Box::new(wire::Negate { input: one(input), overflow: overflow.write() }))
         }
-        Expr::Compare(comparison, left, right) => W::Compare(Box::new(wire::Compare {
-            comparison: comparison.write(),
-            left: one(left),
-            right: one(right),
-        })),
+        Expr::Compare(comparison, left, right) => {
+            W::Compare(Box::new(wire::Compare { comparison: comparison.write(), left: one(left), right: one(right) }))
+        }
         Expr::Distinct(left, right) => W::Distinct(pair(left, right)),
         Expr::And(inputs) => W::And(wire::Exprs { inputs: exprs(inputs) }),
         Expr::Or(inputs) => W::Or(wire::Exprs { inputs: exprs(inputs) }),
@@ -291,11 +287,9 @@ fn statement(of: &Statement) -> wire::Statement {
         Statement::Store { list, index: at, value } => {
             W::Store(wire::Store { list: index(*list), index: one(at), value: one(value) })
         }
-        Statement::If { condition, then, otherwise } => W::If(wire::If {
-            condition: one(condition),
-            then: statements(then),
-            otherwise: statements(otherwise),
-        }),
+        Statement::If { condition, then, otherwise } => {
+            W::If(wire::If { condition: one(condition), then: statements(then), otherwise: statements(otherwise) })
+        }
         Statement::While { condition, body } => {
             W::While(wire::While { condition: one(condition), body: statements(body) })
         }
