@@ -1,0 +1,165 @@
+package io.tandem.spark
+
+import java.io.{BufferedReader, IOException, InputStreamReader}
+import java.nio.channels.FileChannel
+import java.nio.file.{Files, LinkOption, Path, Paths, StandardCopyOption, StandardOpenOption}
+import java.nio.file.attribute.PosixFilePermissions
+import java.util.concurrent.TimeUnit
+
+import scala.jdk.CollectionConverters._
+
+import org.slf4j.LoggerFactory
+
+import org.apache.spark.SparkConf
+import org.apache.spark.network.util.JavaUtils
+
+/** Starts the node's daemon from the executable in the jar, and ends it.
+  *
+  * The directory is the user's own, so that its permissions are the access control of the socket in it.
+  */
+final class Launcher(conf: SparkConf) {
+  private val log = LoggerFactory.getLogger(classOf[Daemon])
+  private val foreign = conf.get(Settings.Socket, "").trim
+  private val directory = conf.get(Settings.Directory, "").trim match {
+    case "" => Launcher.directory
+    case path => Paths.get(path)
+  }
+  @volatile private var process: Option[Process] = None
+  @volatile private var lastLine = ""
+
+  /** Where the daemon listens. */
+  val socket: Path = if (foreign.nonEmpty) Paths.get(foreign) else directory.resolve("node.sock")
+
+  /** Connects to the daemon, started if need be.
+    *
+    * @throws IOException with one sentence if there is none
+    */
+  def start(connect: () => Connection): Connection =
+    if (foreign.nonEmpty) {
+      try connect()
+      catch {
+        case failure: NodeFailure => throw failure
+        case error: IOException =>
+          throw new IOException(
+            s"no daemon answers at $foreign, which ${Settings.Socket} names: start one with `tandem serve`" +
+              s" or unset it (${error.getMessage})")
+      }
+    } else {
+      makeDirectory(directory)
+      val lock = FileChannel.open(directory.resolve("node.lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE)
+      try {
+        lock.lock()
+        try connect()
+        catch {
+          case failure: NodeFailure => throw failure
+          case _: IOException =>
+            launch()
+            awaitStart(connect)
+        }
+      } finally lock.close()
+    }
+
+  /** Tells whether the daemon was started here. */
+  def owns: Boolean = process.exists(_.isAlive)
+
+  /** Ends a daemon that hangs and was started here. */
+  def kill(): Unit = process.foreach(_.destroyForcibly().waitFor(2, TimeUnit.SECONDS))
+
+  /** Ends the daemon, if it was started here. */
+  def end(): Unit = {
+    process.foreach { process =>
+      process.getOutputStream.close() // it ends by itself, unless it hangs
+      if (!process.waitFor(2, TimeUnit.SECONDS)) process.destroyForcibly().waitFor(2, TimeUnit.SECONDS)
+    }
+    process = None
+  }
+
+  private def launch(): Unit = {
+    end()
+    Files.deleteIfExists(socket)
+    val binary = conf.get(Settings.Binary, "").trim match {
+      case "" => extract()
+      case path => Paths.get(path)
+    }
+    // It may use all cores, for all executors of the node; each says in its greeting how many are its own.
+    val command = Seq(binary.toString, "--socket", socket.toString, "--with-parent", "--log", "warn") ++
+      conf.getOption(Settings.Memory).filter(_.nonEmpty).toSeq
+        .flatMap(memory => Seq("--cache", JavaUtils.byteStringAsMb(memory).toString))
+    log.info(s"Starting Tandem's daemon: ${command.mkString(" ")}")
+    val started = new ProcessBuilder(command.asJava).redirectErrorStream(true).start()
+    process = Some(started)
+    val reader = new Thread(() => copyLog(started), "tandem-log")
+    reader.setDaemon(true)
+    reader.start()
+  }
+
+  private def awaitStart(connect: () => Connection): Connection = {
+    val deadline = System.nanoTime + TimeUnit.SECONDS.toNanos(20)
+    while (true) {
+      val alive = process.exists(_.isAlive)
+      try return connect()
+      catch {
+        case failure: NodeFailure => throw failure
+        case error: IOException =>
+          if (!alive) throw new IOException(s"the daemon ended at once: $lastLine")
+          if (System.nanoTime > deadline) throw new IOException(s"the daemon did not start in 20 s: ${error.getMessage}")
+          Thread.sleep(5)
+      }
+    }
+    throw new IllegalStateException("not reached")
+  }
+
+  /** Copies the daemon's log into Spark's. */
+  private def copyLog(process: Process): Unit = {
+    val reader = new BufferedReader(new InputStreamReader(process.getInputStream))
+    try reader.lines().forEach { line =>
+      lastLine = line
+      log.info(s"daemon: $line")
+    }
+    catch { case _: java.io.UncheckedIOException => }
+  }
+
+  /** Unpacks the executable, once for each version of the jar. */
+  private def extract(): Path = {
+    val platform = s"${System.getProperty("os.name").toLowerCase}-${System.getProperty("os.arch")}"
+      .replace("amd64", "x86_64")
+    val resource = s"/tandem/$platform/tandem-node"
+    val source = getClass.getResourceAsStream(resource)
+    if (source == null)
+      throw new IOException(
+        s"this jar has no daemon for $platform: set ${Settings.Socket} to the socket of a running one")
+    try {
+      val executable = Files.createTempFile(
+        directory,
+        "tandem-node-",
+        "",
+        PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")))
+      Files.copy(source, executable, StandardCopyOption.REPLACE_EXISTING)
+      Files.setPosixFilePermissions(executable, PosixFilePermissions.fromString("rwx------"))
+      val place = directory.resolve("tandem-node")
+      Files.move(executable, place, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING)
+      place
+    } finally source.close()
+  }
+
+  private def makeDirectory(path: Path): Unit = {
+    val own = PosixFilePermissions.fromString("rwx------")
+    if (!Files.exists(path, LinkOption.NOFOLLOW_LINKS))
+      try Files.createDirectories(path, PosixFilePermissions.asFileAttribute(own))
+      catch { case _: java.nio.file.FileAlreadyExistsException => } // another process of the node was faster
+    val found = Files.getPosixFilePermissions(path, LinkOption.NOFOLLOW_LINKS)
+    if (!Files.isDirectory(path, LinkOption.NOFOLLOW_LINKS) || found != own ||
+      Files.getOwner(path).getName != System.getProperty("user.name"))
+      throw new IOException(s"$path must be a directory of this user with mode 0700: set ${Settings.Directory} to one")
+  }
+}
+
+object Launcher {
+  /** The directory of this user's daemon on this machine: the one that `tandem serve` takes too. */
+  private def directory: Path = Option(System.getenv("XDG_RUNTIME_DIR")) match {
+    case Some(path) => Paths.get(path, "tandem")
+    case None =>
+      val user = Files.getAttribute(Paths.get("/proc/self"), "unix:uid")
+      Paths.get(System.getProperty("java.io.tmpdir"), s"tandem-$user")
+  }
+}

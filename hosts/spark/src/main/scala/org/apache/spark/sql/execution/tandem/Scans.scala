@@ -1,0 +1,93 @@
+package org.apache.spark.sql.execution.tandem
+
+import io.tandem.proto.node.{Column, Split, Table}
+import io.tandem.spark.Unsupported
+
+import org.apache.spark.sql.catalyst.FileSourceOptions
+import org.apache.spark.sql.catalyst.expressions.{Attribute, FileSourceMetadataAttribute}
+import org.apache.spark.sql.catalyst.util.{CaseInsensitiveMap, ResolveDefaultColumnsUtils}
+import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
+import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, ParquetOptions}
+import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
+import org.apache.spark.sql.types._
+
+/** Which scans the daemon does, and how it is told. */
+object Scans {
+  /** Checks that the daemon reads the same rows as Spark would.
+    *
+    * @throws Unsupported with the reason, if not
+    */
+  def check(scan: FileSourceScanExec, conf: SQLConf): Unit = {
+    val relation = scan.relation
+    def refuse(reason: String): Nothing = throw new Unsupported(reason)
+    if (relation.fileFormat.getClass != classOf[ParquetFileFormat])
+      refuse(s"${relation.fileFormat} files are read by Spark: only Parquet is taken")
+    relation.location.rootPaths.map(_.toUri.getScheme).find(scheme => scheme != null && scheme != "file").foreach { scheme =>
+      refuse(s"files at $scheme:// are read by Spark: only local files are taken")
+    }
+    val options = new FileSourceOptions(CaseInsensitiveMap(relation.options))
+    if (options.ignoreCorruptFiles || options.ignoreMissingFiles)
+      refuse("a scan that ignores damaged or missing files stays with Spark")
+    if (conf.parquetFieldIdReadEnabled) refuse("a scan that finds columns by field id stays with Spark")
+    scan.output.foreach {
+      case FileSourceMetadataAttribute(column) => refuse(s"the metadata column ${column.name} is read by Spark")
+      case _ =>
+    }
+    if (scan.output.size != scan.requiredSchema.size + relation.partitionSchema.size)
+      refuse("a scan with generated columns stays with Spark")
+    scan.requiredSchema.foreach { field =>
+      if (field.metadata.contains(ResolveDefaultColumnsUtils.EXISTS_DEFAULT_COLUMN_METADATA_KEY))
+        refuse(s"${field.name} has a default for old files, which Spark fills in")
+    }
+    val mode = new ParquetOptions(relation.options, conf).datetimeRebaseModeInRead
+    if (scan.requiredSchema.exists(field => isTime(field.dataType)) && mode != LegacyBehaviorPolicy.CORRECTED.toString)
+      refuse(s"dates in the calendar of old files (rebase mode $mode) are read by Spark")
+    if (scan.outputOrdering.nonEmpty) refuse("a scan whose order matters stays with Spark")
+    scan.output.foreach(column => Types.of(column.dataType))
+  }
+
+  /** Returns the table of a scan, without splits. */
+  def table(scan: FileSourceScanExec, conf: SQLConf): Table = {
+    val table = Table.newBuilder.setName(Capture.Table).setCaseSensitive(conf.caseSensitiveAnalysis)
+    scan.output.zipWithIndex.foreach { case (attribute, index) =>
+      table.addColumns(column(attribute, index - scan.requiredSchema.size, scan))
+    }
+    table.build()
+  }
+
+  /** Adds the files of a task to a table. */
+  def withSplits(table: Table, partition: FilePartition, partitionSchema: StructType): Table = {
+    val whole = table.toBuilder
+    partition.files.foreach(file => whole.addSplits(split(file, partitionSchema)))
+    whole.build()
+  }
+
+  private def column(attribute: Attribute, partition: Int, scan: FileSourceScanExec): Column = {
+    val column = Column.newBuilder.setKind(Types.of(attribute.dataType)).setNullable(true)
+    if (partition >= 0) column.setName(attribute.name).setPartition(partition)
+    else column.setName(scan.requiredSchema(partition + scan.requiredSchema.size).name)
+    column.build()
+  }
+
+  private def split(file: PartitionedFile, partitionSchema: StructType): Split = {
+    val uri = file.pathUri
+    if (uri.getScheme != null && uri.getScheme != "file") throw new Unsupported(s"$uri is not a local file")
+    val split = Split.newBuilder
+      .setPath(uri.getPath)
+      .setStart(file.start)
+      .setLength(file.length)
+      .setFileSize(file.fileSize)
+      .setModifiedMs(file.modificationTime)
+    partitionSchema.zipWithIndex.foreach { case (field, index) =>
+      val value = if (file.partitionValues.isNullAt(index)) null else file.partitionValues.get(index, field.dataType)
+      split.addPartitionValues(Types.value(value, field.dataType))
+    }
+    split.build()
+  }
+
+  private def isTime(kind: DataType): Boolean = kind match {
+    case DateType | TimestampType | TimestampNTZType => true
+    case _ => false
+  }
+}

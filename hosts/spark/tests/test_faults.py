@@ -1,0 +1,219 @@
+"""Faults of the daemon, in one process: each query ends with the right rows."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from conftest import JAR, ROOT, daemons, wait_until
+
+PRELUDE = """
+import os, signal, sys, threading, time
+sys.path.insert(0, {tests!r})
+from conftest import *
+directory = {directory!r}
+spark = session(directory, {settings})
+rows = directory + "/rows"
+if not os.path.exists(rows):
+    spark.range(200000).selectExpr("id", "id % 7 k", "cast(id as string) s").write.parquet(rows)
+spark.read.parquet(rows).createOrReplaceTempView("t")
+spark.range(7).selectExpr("id k", "concat('n', id) n").write.mode("overwrite").parquet(directory + "/dim")
+spark.read.parquet(directory + "/dim").createOrReplaceTempView("d")
+SQL = "select n, sum(id), count(*) from t join d on t.k = d.k where id > 5 group by n"
+want = plain(spark, SQL)
+def run(fallen_back=None):
+    frame = spark.sql(SQL)
+    assert_rows(want, frame.collect())
+    assert tandem_nodes(frame)
+    fallen = metric(frame, "tasksFallenBack")
+    assert fallen_back is None or (fallen > 0) == fallen_back, fallen
+def pid():
+    found = daemons(directory)
+    assert len(found) == 1, found
+    return found[0]
+"""
+
+
+@pytest.fixture
+def program():
+    """Runs a program with a session of its own, and checks that it leaves no process behind."""
+    directory = tempfile.mkdtemp(prefix="tandem-fault-")
+
+    def run(body, settings="", expect=0, limit=110):
+        text = PRELUDE.format(tests=str(Path(__file__).parent), directory=directory, settings=settings)
+        child = subprocess.run(
+            [sys.executable, "-c", text + textwrap.dedent(body)],
+            capture_output=True, text=True, timeout=limit, env={**os.environ, "TANDEM_SPARK_JAR": JAR})
+        assert child.returncode == expect, child.stdout[-2000:] + child.stderr[-4000:]
+        wait_until(lambda: not daemons(directory), 15, "a daemon was left behind")
+        return child
+
+    run.directory = directory
+    yield run
+    for process in daemons(directory):
+        os.kill(process, signal.SIGKILL)
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def test_killed_and_started_again(program):
+    program("""
+        run(fallen_back=False)
+        first = pid()
+        for _ in range(2):
+            os.kill(pid(), signal.SIGKILL)
+            run()
+        run(fallen_back=False)
+        assert pid() != first
+        spark.stop()
+    """)
+
+
+def test_killed_while_it_works(program):
+    program("""
+        run(fallen_back=False)
+        def kill():
+            for _ in range(6):
+                time.sleep(0.15)
+                for process in daemons(directory):
+                    os.kill(process, signal.SIGKILL)
+        killer = threading.Thread(target=kill)
+        killer.start()
+        for _ in range(8):
+            run()
+        killer.join()
+        time.sleep(3)
+        run(fallen_back=False)
+        spark.stop()
+    """)
+
+
+def test_hung(program):
+    program("""
+        run(fallen_back=False)
+        os.kill(pid(), signal.SIGSTOP)
+        started = time.monotonic()
+        run()
+        assert time.monotonic() - started < 20
+        run(fallen_back=False)
+        spark.stop()
+    """, settings="spark__tandem__hangLimit='2s'")
+
+
+def test_cannot_be_started(program):
+    program("""
+        run(fallen_back=True)
+        run(fallen_back=True)
+        spark.stop()
+    """, settings="spark__tandem__binary='/bin/false'")
+
+
+def test_is_not_ours(program):
+    program("""
+        run(fallen_back=True)
+        spark.stop()
+    """, settings="spark__tandem__socket='/nonexistent/node.sock'")
+
+
+def test_speaks_another_protocol(program):
+    """A socket that answers with frames of another version: a clear reason, and the JVM's rows."""
+    program("""
+        import socket, struct
+        path = directory + "/other.sock"
+        server = socket.socket(socket.AF_UNIX)
+        server.bind(path)
+        server.listen()
+        def answer():
+            while True:
+                client, _ = server.accept()
+                client.recv(65536)
+                text = b"this daemon speaks version 9 of the protocol: use a plugin of the same version"
+                body = bytes([8, 8, 18, len(text)]) + text
+                client.sendall(struct.pack("<IB", len(body), 69) + body)
+        threading.Thread(target=answer, daemon=True).start()
+        spark.stop()
+        spark = session(directory, spark__tandem__socket=path)
+        spark.read.parquet(rows).createOrReplaceTempView("t")
+        spark.read.parquet(directory + "/dim").createOrReplaceTempView("d")
+        run(fallen_back=True)
+        spark.stop()
+    """)
+
+
+def test_the_driver_is_killed(program):
+    child = program("""
+        run(fallen_back=False)
+        os.kill(pid(), 0)
+        os.kill(spark.sparkContext._gateway.proc.pid, signal.SIGKILL)
+        os._exit(7)
+    """, expect=7)
+    assert child.returncode == 7
+
+
+def test_cancel_stops_the_work_in_the_daemon(program):
+    program("""
+        spark.range(3000000).selectExpr("id", "id % 1000 k").coalesce(1).write.parquet(directory + "/big")
+        spark.read.parquet(directory + "/big").createOrReplaceTempView("big")
+        spark.sql("select k, id from big where id < 60000").coalesce(1).write.parquet(directory + "/many")
+        spark.read.parquet(directory + "/many").createOrReplaceTempView("many")
+        # Every row meets sixty others: far longer than the wait below.
+        slow = "select /*+ broadcast(m) */ sum(b.id + m.id) from big b join many m on b.k = m.k where b.id % 3 != m.id % 2"
+        run(fallen_back=False)
+        process = pid()
+        failed = []
+        def query():
+            try:
+                spark.sql(slow).collect()
+            except Exception as error:
+                failed.append(error)
+        thread = threading.Thread(target=query)
+        thread.start()
+        def busy():
+            before = sum(map(int, open(f"/proc/{process}/stat").read().rsplit(")", 1)[1].split()[11:13]))
+            time.sleep(0.3)
+            after = sum(map(int, open(f"/proc/{process}/stat").read().rsplit(")", 1)[1].split()[11:13]))
+            return after - before > 5
+        try:
+            wait_until(busy, 20, "the query does not work in the daemon")
+        except AssertionError:
+            assert not thread.is_alive() and not failed, failed  # it was too fast to be cancelled
+        else:
+            spark.sparkContext.cancelAllJobs()
+            thread.join(20)
+            assert failed, "the query was not cancelled"
+            wait_until(lambda: not busy(), 5, "the daemon goes on with a cancelled command")
+            assert pid() == process
+        run(fallen_back=False)
+        spark.stop()
+    """)
+
+
+def test_two_applications_share_a_daemon(program):
+    program("""
+        import subprocess
+        run(fallen_back=False)
+        process = pid()
+        other = subprocess.run([sys.executable, "-c", '''
+import sys
+sys.path.insert(0, %r)
+from conftest import *
+spark = session(%r)
+spark.read.parquet(%r).createOrReplaceTempView("t")
+frame = spark.sql("select k, sum(id) from t where id > 5 group by k")
+frame.collect()
+assert metric(frame, "tasksFallenBack") == 0
+assert metric(frame, "columnsCached") > 0, "the other application's columns were not found"
+assert len(daemons(%r)) == 1
+spark.stop()
+''' % (sys.path[0], directory, rows, directory)], capture_output=True, text=True, timeout=80)
+        assert other.returncode == 0, other.stderr[-3000:]
+        assert pid() == process
+        run(fallen_back=False)
+        spark.stop()
+    """)
