@@ -62,7 +62,8 @@ def program():
     shutil.rmtree(directory, ignore_errors=True)
 
 
-def test_killed_and_started_again(program):
+def test_killed_and_hung(program):
+    """One session, since most of such a test is the start of two processes."""
     program("""
         run(fallen_back=False)
         first = pid()
@@ -71,13 +72,8 @@ def test_killed_and_started_again(program):
             run()
         run(fallen_back=False)
         assert pid() != first
-        spark.stop()
-    """)
 
-
-def test_killed_while_it_works(program):
-    program("""
-        run(fallen_back=False)
+        # while it works
         def kill():
             for _ in range(6):
                 time.sleep(0.15)
@@ -90,13 +86,7 @@ def test_killed_while_it_works(program):
         killer.join()
         time.sleep(3)
         run(fallen_back=False)
-        spark.stop()
-    """)
 
-
-def test_hung(program):
-    program("""
-        run(fallen_back=False)
         os.kill(pid(), signal.SIGSTOP)
         started = time.monotonic()
         run()
@@ -112,13 +102,6 @@ def test_cannot_be_started(program):
         run(fallen_back=True)
         spark.stop()
     """, settings="spark__tandem__binary='/bin/false'")
-
-
-def test_is_not_ours(program):
-    program("""
-        run(fallen_back=True)
-        spark.stop()
-    """, settings="spark__tandem__socket='/nonexistent/node.sock'")
 
 
 def test_speaks_another_protocol(program):
