@@ -88,7 +88,9 @@ impl Generator<'_> {
             origin @ Origin::Column(column) => {
                 let (values, form) = (self.column_argument(column)?, self.layout(column)?.form);
                 let null = self.valid(column)?.map(|valid| format!("!{valid}"));
-                let (c, value) = self.decode(origin, &values, "row", form, range);
+                // Of text, what is read is not counted.
+                let stored = if form == Form::Bytes { String::new() } else { self.code(column)? };
+                let (c, value) = self.decode(origin, &values, "row", stored, form, range);
                 self.hold(c, value, null, kind, range, origin)
             }
             Origin::Payload { lookup, payload } => {
@@ -98,16 +100,16 @@ impl Generator<'_> {
         }
     }
 
-    /// Returns what is stored at a place, and its C type: that of its range.
+    /// Returns the value of what is stored at a place, and its C type: that of its range.
     fn decode(
         &mut self,
         origin: Origin,
         values: &str,
         at: &str,
+        stored: String,
         form: Form,
         range: Option<Range>,
     ) -> (&'static str, String) {
-        let stored = format!("{values}[{at}]");
         match (form, range.map(Width::of)) {
             (Form::Float32 | Form::Float64, _) => ("f64", format!("(f64){stored}")),
             (Form::Wide, width) => {
@@ -167,7 +169,8 @@ impl Generator<'_> {
         let c = format!("GLOBAL const {} *", unsigned(layout.form)?);
         let values = self.text.argument(Binding::Payload { lookup, payload }, &c, &name, remark);
         let origin = Origin::Payload { lookup, payload };
-        let (c, mut value) = self.decode(origin, &values, &entry, layout.form, range);
+        let stored = format!("{values}[{entry}]");
+        let (c, mut value) = self.decode(origin, &values, &entry, stored, layout.form, range);
         let mut null = layout.nullable.then(|| {
             let binding = Binding::PayloadValidity { lookup, payload };
             let words = self.text.argument(binding, "GLOBAL const u64 *", &format!("{name}v"), "");

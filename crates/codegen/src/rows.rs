@@ -174,11 +174,11 @@ impl<'f> Generator<'f> {
     pub(crate) fn count(&mut self, rows: &str) -> Result<()> {
         self.start_over();
         let counts = self.counts();
-        self.text.line("u32 kept = 0;");
+        self.text.line("u64 kept = 0;");
         self.open_row(rows)?;
         self.text.line("kept++;");
         self.close_row();
-        self.text.line(format!("{counts} = kept;"));
+        self.text.line(format!("{counts} = SATURATED(kept);"));
         Ok(())
     }
 

@@ -23,7 +23,7 @@ KERNEL void count(
     GLOBAL u64 *s0,
     GLOBAL u64 *s1)
 {
-    u32 kept = 0;
+    u64 kept = 0;
     FOR_STRIPS(strip, rows) {
         STRIP_OF_ROWS(strip);
         LIST_ROWS(row, set0[(u32)c0[row] + shift0]);
@@ -37,7 +37,7 @@ KERNEL void count(
             kept++;
         }
     }
-    counts[from + ITEM] = kept;
+    counts[from + ITEM] = SATURATED(kept);
 }
 
 KERNEL void generate(

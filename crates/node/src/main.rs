@@ -14,7 +14,9 @@ struct Arguments {
 }
 
 fn main() -> std::process::ExitCode {
-    match tandem_node::serve(Arguments::parse().options) {
+    let served = tandem_node::serve(Arguments::parse().options);
+    tandem_runtime::save_programs();
+    match served {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");

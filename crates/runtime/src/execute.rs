@@ -182,7 +182,7 @@ impl Way<'_> {
         let missing = || Error::internal("a pipeline reads the rows of one that gives none");
         let Left { table, on } = self.rows.get(&id).cloned().ok_or_else(missing)?;
         let Some(on) = on else { return Ok(table) };
-        match on.fetch(&table) {
+        match on.fetch(&table, &self.options.cancel) {
             Ok((table, bytes)) => {
                 if let Some(device) = &mut self.metrics.pipelines[id].device {
                     device.bytes_back += bytes;
@@ -190,6 +190,7 @@ impl Way<'_> {
                 self.leave(id, Output::Rows(table));
             }
             Err(error) => {
+                self.options.cancel.check()?;
                 let (output, metrics) = self.run(id, &[])?;
                 self.metrics.pipelines[id] = PipelineMetrics { reason: Some(error.message), ..metrics };
                 self.leave(id, output);

@@ -190,3 +190,27 @@ fn child_joins_on_two_devices() {
         }
     }
 }
+
+/// More pairs than 32 bits count are left to the processor, which stops at the limit.
+#[test]
+fn pairs_beyond_32_bits_are_not_lost() {
+    let table = |rows: i64| {
+        let numbers: Vec<i64> = (0..rows).collect();
+        let part = Part::new(numbers.len(), vec![Column::from_i64(Type::Int64, numbers, None)]);
+        let schema: Arc<[Field]> = Arc::new([Field::new("x", Type::Int64, false)]);
+        Arc::new(Table::with_statistics(schema, vec![Arc::new(part)]))
+    };
+    let text = "pipeline 0 scan r [x@0: int64] build keys () payload ($0) \
+                pipeline 1 scan l [x@0: int64] probe inner 0 on () adds ($1 y@0: int64) \
+                materialize fetch 3 output ($0, $1)";
+    let query = parse(text).expect("the query is right");
+    let inputs =
+        Inputs { tables: named(table(1 << 20), table((1 << 12) + 1)).into_iter().collect(), ..Inputs::default() };
+    for (name, device) in accelerators() {
+        let options = Options { devices: vec![device], ..Options::default() };
+        let execution = Runtime::new(1).execute(&query, &inputs, &options).expect("it runs");
+        assert_eq!(execution.table.rows(), 3, "{name}");
+        let reason = execution.metrics.pipelines[1].reason.as_deref();
+        assert!(reason.is_some_and(|reason| reason.contains("too many")), "{name}: {reason:?}");
+    }
+}

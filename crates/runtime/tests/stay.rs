@@ -1,11 +1,14 @@
 //! What a pipeline leaves for the next one stays on the device: only metadata and the final result come back.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tandem_column::{AlignedVec, Column, Field, Part, Table, Type};
 use tandem_device::{Backend, Device, Fault, Faulty, Operation, find, testing};
 use tandem_pipeline::{interpret::rows, parse};
-use tandem_runtime::{Accelerator, DeviceMetrics, Execution, Inputs, Options, Runtime};
+use tandem_runtime::{Accelerator, DeviceMetrics, DeviceSettings, Execution, Inputs, Options, Runtime};
 
 /// Different keys of a large table, and of a small one; each has three rows.
 const GROUPS: i64 = 100_000;
@@ -131,6 +134,15 @@ fn kept_rows_outlive_their_device() {
             again += usize::from(execution.metrics.pipelines[0].reason.is_some());
         }
         assert!(again > 0, "some rows were lost with their device");
+        // A device that hangs while its rows are read back is waited for no longer than any other time.
+        let last = Fault::Hang(Operation::Read, counted.count(Operation::Read));
+        let faulty: Arc<dyn Device> = Arc::new(Faulty::new(&device, &[last]));
+        let settings = DeviceSettings { timeout: Some(Duration::from_secs(3)), ..DeviceSettings::default() };
+        let accelerator = Accelerator::new(faulty).with_settings(settings).keep_all();
+        let began = Instant::now();
+        let execution = run(query, &inputs, vec![Arc::new(accelerator)]);
+        assert_eq!(rows(&execution.table), expected, "{query}");
+        assert!(began.elapsed() < Duration::from_secs(60), "{:?}\n{query}", began.elapsed());
     }
 }
 

@@ -17,6 +17,8 @@
 #define FLOAT_ORDER(value) ORDER_OF_BITS(AS_I64(value))
 #define ORDER_OF_BITS(bits) ((bits) ^ (i64)((u64)((bits) >> 63) >> 1))
 
+// A count in 32 bits; the largest stands for all that are larger.
+#define SATURATED(count) ((u32)((count) > 0xffffffffUL ? 0xffffffffUL : (count)))
 #define HASH(key) (((key) ^ ((key) >> 32)) * 0x9e3779b97f4a7c15UL)
 // The place of a number in a hash table of a power of two of places, which it takes if it is new; beyond the table if it
 // is too crowded.

@@ -10,18 +10,18 @@
 // behind them), and the sums before each number.
 KERNEL void sum_shares(GLOBAL const u32 *numbers, const u32 count, GLOBAL u32 *sums) {
     SHARE(count);
-    u32 sum = 0;
+    u64 sum = 0;
     for (u32 i = begin; i < end; i++) sum += numbers[i];
-    sums[ITEM] = sum;
+    sums[ITEM] = SATURATED(sum);
 }
 KERNEL void scan_sums(GLOBAL u32 *sums, const u32 shares) {
-    u32 before = 0;
+    u64 before = 0;
     for (u32 i = 0; i < shares; i++) {
         const u32 sum = sums[i];
-        sums[i] = before;
+        sums[i] = (u32)before;
         before += sum;
     }
-    sums[shares] = before;
+    sums[shares] = SATURATED(before);
 }
 KERNEL void scan_shares(GLOBAL u32 *numbers, const u32 count, GLOBAL const u32 *sums) {
     SHARE(count);

@@ -49,8 +49,8 @@ impl Cache {
     }
 
     /// Loads the program of a text, if it is there and whole.
-    pub(super) fn load(&self, text: &str, device: &dyn Device) -> Option<Program> {
-        let source = source(text, device);
+    pub(super) fn load(&self, text: &str, options: &str, device: &dyn Device) -> Option<Program> {
+        let source = source(text, options, device);
         let (text_path, binary_path) = self.paths(&source)?;
         if fs::read_to_string(text_path).ok()? != source {
             return None;
@@ -60,8 +60,8 @@ impl Cache {
     }
 
     /// Keeps a program. A cache that cannot be written only costs time, so failures are not reported.
-    pub(super) fn save(&self, text: &str, device: &dyn Device, program: &Program) {
-        let source = source(text, device);
+    pub(super) fn save(&self, text: &str, options: &str, device: &dyn Device, program: &Program) {
+        let source = source(text, options, device);
         let (Some((text_path, binary_path)), Ok(binary)) = (self.paths(&source), program.binary()) else { return };
         let Some(directory) = &self.directory else { return };
         let written = fs::create_dir_all(directory)
@@ -79,10 +79,10 @@ impl Cache {
     }
 }
 
-/// Returns the text with the device and driver that a binary of it is for.
-fn source(text: &str, device: &dyn Device) -> String {
+/// Returns the text with the device, driver and options that a binary of it is for.
+fn source(text: &str, options: &str, device: &dyn Device) -> String {
     let info = device.info();
-    format!("// {}, {}, {}, {}\n{text}", info.backend, info.name, info.driver, info.version)
+    format!("// {}, {}, {}, {}, {options}\n{text}", info.backend, info.name, info.driver, info.version)
 }
 
 /// FNV-1a, from one of two starts.
@@ -193,15 +193,15 @@ mod tests {
         };
         let directory = tempfile::tempdir().expect("a temporary directory can be made");
         let cache = Cache::at(directory.path());
-        assert!(cache.load(TEXT, device.as_ref()).is_none());
+        assert!(cache.load(TEXT, "", device.as_ref()).is_none());
         let program = device.compile(TEXT, "").expect("the text is right");
-        cache.save(TEXT, device.as_ref(), &program);
-        let loaded = cache.load(TEXT, device.as_ref()).expect("it was kept");
+        cache.save(TEXT, "", device.as_ref(), &program);
+        let loaded = cache.load(TEXT, "", device.as_ref()).expect("it was kept");
         loaded.kernel("twice").expect("it has the kernel");
-        assert!(cache.load(&TEXT.replace("twice", "thrice"), device.as_ref()).is_none());
+        assert!(cache.load(&TEXT.replace("twice", "thrice"), "", device.as_ref()).is_none());
         // Half a file is compiled again.
-        let (_, binary) = cache.paths(&source(TEXT, device.as_ref())).expect("a directory");
+        let (_, binary) = cache.paths(&source(TEXT, "", device.as_ref())).expect("a directory");
         fs::write(&binary, &fs::read(&binary).expect("it is there")[..20]).expect("it can be written");
-        assert!(cache.load(TEXT, device.as_ref()).is_none());
+        assert!(cache.load(TEXT, "", device.as_ref()).is_none());
     }
 }

@@ -17,7 +17,9 @@ use super::{
     launch::Run,
     operators::small,
     rows::Rows,
+    streams,
 };
+use crate::Cancel;
 
 impl Run<'_> {
     /// Makes rows of counted groups, `tables` times `places` of them, and keeps them; `false` if the processor has to.
@@ -221,14 +223,15 @@ impl Accelerator {
     ///
     /// # Errors
     /// Device if it failed, after which it gets no more work: the rows are lost.
-    pub(crate) fn fetch(&self, table: &Table) -> Result<(Table, u64)> {
-        let fetched = self.fetch_all(table);
+    pub(crate) fn fetch(&self, table: &Table, cancel: &Cancel) -> Result<(Table, u64)> {
+        self.check()?;
+        let fetched = self.fetch_all(table, cancel);
         self.note_failure(&fetched);
         fetched
     }
 
-    fn fetch_all(&self, table: &Table) -> Result<(Table, u64)> {
-        let mut queue = self.device.queue()?;
+    fn fetch_all(&self, table: &Table, cancel: &Cancel) -> Result<(Table, u64)> {
+        let mut queue = streams::queue(self, cancel)?;
         let mut read = 0;
         let mut bytes = |memory: &Memory, count: usize| {
             let mut bytes = vec![0; count];

@@ -280,13 +280,22 @@ impl Run<'_> {
 
     /// Counts what a launch touched of each column.
     fn trace(&mut self, part: &Part, held: &HashMap<usize, Held>) -> Result<()> {
-        let mut touched: Vec<(usize, Memory)> = self.outputs.touched.drain().collect();
-        touched.sort_by_key(|(column, _)| *column);
-        for (column, flags) in touched {
-            let mut sectors = vec![0; flags.len()];
-            self.queue.read(&flags, 0, &mut sectors, &[])?;
+        if !self.accelerator.traits.traced {
+            return Ok(());
+        }
+        let mut columns: Vec<usize> = held.keys().copied().collect();
+        columns.sort_unstable();
+        for column in columns {
             let bytes = values_bytes(&part.columns[column]);
-            let read = sectors.iter().filter(|flag| **flag != 0).count() * SECTOR;
+            // What is not noted, such as text, counts as read.
+            let read = match self.outputs.touched.remove(&column) {
+                Some(flags) => {
+                    let mut sectors = vec![0; flags.len()];
+                    self.queue.read(&flags, 0, &mut sectors, &[])?;
+                    sectors.iter().filter(|flag| **flag != 0).count() * SECTOR
+                }
+                None => bytes,
+            };
             let name = &self.fused.slots[column].name;
             let passive = held.get(&column).is_some_and(|held| held.values.is_shared());
             let known = self.metrics.traffic.iter().position(|traffic| traffic.column == *name);

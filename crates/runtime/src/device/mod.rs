@@ -41,7 +41,7 @@ use data::Resident;
 pub use settings::{DeviceSettings, Transfer};
 pub(crate) use share::share;
 
-/// Programs kept in memory; the next one drops them, and those still in use come back from disk.
+/// Programs kept in memory; the next one drops them, and those still in use come back from disk or are compiled again.
 const PROGRAMS: usize = 512;
 
 /// Programs that wait to be put on disk. That takes a driver as long as compiling did, so it is not done while a query runs
@@ -240,6 +240,13 @@ impl Accelerator {
         self.lost.load(Ordering::Relaxed)
     }
 
+    fn check(&self) -> Result<()> {
+        match self.is_lost() {
+            true => Err(Error::unsupported(format!("the device failed before and gets no more work: {}", self.name()))),
+            false => Ok(()),
+        }
+    }
+
     /// Returns the options of the compiler. Warnings would go to standard error; the oldest standard compiles soonest.
     fn options(&self) -> &'static str {
         match self.target() {
@@ -283,9 +290,7 @@ impl Accelerator {
     /// Unsupported for what no kernel computes, and for jobs in which a row has no value; Exhausted if cancelled or out of
     /// memory; Device if it failed or did not answer in time, after which it gets no more work. The processor can compute the job in every case.
     pub fn run(&self, job: &Job, parts: Vec<usize>, cancel: &Cancel) -> Result<(Worker, DeviceMetrics)> {
-        if self.is_lost() {
-            return Err(Error::unsupported(format!("the device failed before and gets no more work: {}", self.name())));
-        }
+        self.check()?;
         let ran = launch::run(self, job, parts, cancel);
         self.note_failure(&ran);
         if ran.is_ok() {
@@ -315,7 +320,7 @@ impl Accelerator {
     pub fn save_programs(&self) {
         let unsaved = std::mem::take(&mut *self.unsaved.lock());
         for (text, program) in unsaved.iter().filter(|_| !self.is_lost()) {
-            self.cache.save(text, self.device.as_ref(), program);
+            self.cache.save(text, self.options(), self.device.as_ref(), program);
         }
     }
 
@@ -325,7 +330,7 @@ impl Accelerator {
             return Ok((program.clone(), false));
         }
         let began = Instant::now();
-        let known = self.cache.load(text, self.device.as_ref());
+        let known = self.cache.load(text, self.options(), self.device.as_ref());
         let compiled = known.is_none();
         let program = match known {
             Some(program) => program,
