@@ -202,8 +202,11 @@ impl Generator<'_> {
 
     /// Makes a table of a group of work-items' own, with groups as they are before their first row.
     fn declare_local(&mut self, accumulators: &[Accumulator], count: usize, width: usize) {
-        self.text.line(format!("LOCAL_TABLE(own, {});", count * width));
-        self.text.open(&format!("FOR_OWN(at, {}u) {{", count * width));
+        // With one number more than is used, this loop never has the bound of the last: PoCL 3.1 joins the two across the barrier
+        // if they have the same, and then aborts.
+        let numbers = count * width + 1;
+        self.text.line(format!("LOCAL_TABLE(own, {numbers});"));
+        self.text.open(&format!("FOR_OWN(at, {numbers}u) {{"));
         let empty = Output::Groups { groups: Some(count), accumulators: accumulators.to_vec() }.empty_group();
         let mut value = "0".to_string();
         for (at, number) in empty.iter().enumerate().filter(|(_, number)| **number != 0) {

@@ -22,8 +22,8 @@ KERNEL void pipeline(
     const i64 k2)
 {
     GLOBAL i64 *const table = TABLE(groups, 240UL);
-    LOCAL_TABLE(own, 240);
-    FOR_OWN(at, 240u) {
+    LOCAL_TABLE(own, 241);
+    FOR_OWN(at, 241u) {
         own[at] = 0;
     }
     BARRIER();
