@@ -136,7 +136,7 @@ fn a_device_that_hangs_is_not_waited_for() {
     for operation in [Operation::Write, Operation::Fill, Operation::Launch, Operation::Read] {
         for at in [1, 2] {
             let fault = Fault::Hang(operation, at);
-            let (faulty, options) = hanging(device, fault, Duration::from_millis(100));
+            let (faulty, options) = hanging(device, fault, Duration::from_secs(1));
             let began = Instant::now();
             let execution =
                 Runtime::new(1).execute(&query, &Inputs::default(), &options).expect("the processor computes it");
@@ -147,7 +147,7 @@ fn a_device_that_hangs_is_not_waited_for() {
             }
             hung += 1;
             let reason = execution.metrics.pipelines[0].reason.as_deref().unwrap_or_default();
-            assert!(reason.contains("did not answer within 0.1 s"), "{fault:?}: {reason}");
+            assert!(reason.contains("did not answer within 1 s"), "{fault:?}: {reason}");
             assert!(faulty.used() > 0, "what the device may still use is not freed: {fault:?}");
             let operations = faulty.operations();
             let execution =

@@ -1,6 +1,7 @@
 //! Columns on a device: *passive*, read where they are as far as a kernel touches them, or *active*, copied once and kept
 //! while they live. Columns of large tables that one pass reads are passive where the device can read host memory; what
-//! builds are made of, and all that probes look up at random, is active.
+//! builds are made of, and all that probes look up at random, is active. Where reads are counted, a passive column of which a
+//! kernel has read nearly all becomes active when it is needed again: a copy moves no more, and only once.
 
 use std::{
     collections::HashMap,
@@ -24,6 +25,8 @@ pub(super) struct Resident {
 struct Known {
     column: Weak<Column>,
     held: Held,
+    /// It is read in place, and the last kernel read nearly all of it.
+    worth_copying: bool,
 }
 
 /// The memory of one column.
@@ -60,6 +63,12 @@ impl Resident {
         if let Some(known) = columns.get_mut(&address)
             && known.is_good()
         {
+            // Where there is no room for a copy, it stays as it is.
+            if known.worth_copying
+                && let Ok(held) = mover.place(column, false)
+            {
+                *known = Known { column: Arc::downgrade(column), held, worth_copying: false };
+            }
             mover.metrics.bytes_shared += if known.held.values.is_shared() { column.byte_len() as u64 } else { 0 };
             return Ok(known.held.clone());
         }
@@ -68,8 +77,15 @@ impl Resident {
             return Err(Error::internal("the values of a column are on another device"));
         }
         let held = mover.place(column, passive)?;
-        columns.insert(address, Known { column: Arc::downgrade(column), held: held.clone() });
+        columns.insert(address, Known { column: Arc::downgrade(column), held: held.clone(), worth_copying: false });
         Ok(held)
+    }
+
+    /// Notes how many of a column's bytes a kernel has read, of how many.
+    pub(super) fn note(&self, column: &Arc<Column>, read: usize, bytes: usize) {
+        if let Some(known) = self.columns.lock().get_mut(&(Arc::as_ptr(column) as usize)) {
+            known.worth_copying = known.held.values.is_shared() && read * 10 > bytes * 9;
+        }
     }
 
     /// Returns the memory of a column that is on the device.
@@ -81,7 +97,7 @@ impl Resident {
 
     /// Keeps the memory of a column that was computed on the device.
     pub(super) fn keep(&self, column: &Arc<Column>, held: Held) {
-        let known = Known { column: Arc::downgrade(column), held };
+        let known = Known { column: Arc::downgrade(column), held, worth_copying: false };
         self.columns.lock().insert(Arc::as_ptr(column) as usize, known);
     }
 }

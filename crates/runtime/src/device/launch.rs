@@ -11,7 +11,7 @@ use tandem_device::{Event, Kernel as DeviceKernel, Memory, Program, Queue, Shape
 use tandem_pipeline::fused::{Fused, FusedSink, FusedStep, HashKey};
 
 use super::{
-    Accelerator, DeviceMetrics, Traffic,
+    Accelerator, DeviceMetrics, Traffic, Transfer,
     bind::{Outputs, Placed, PlacedSet, Shared, arguments, base},
     data::{Held, at_least_one},
     leftovers::{Leftovers, Piece},
@@ -55,6 +55,8 @@ pub(super) struct Run<'r> {
     pub(super) operators: HashMap<&'static str, DeviceKernel>,
     /// Programs that were compiled now.
     fresh: Vec<(String, Program)>,
+    /// How many of a column's bytes launches have read, of how many, where that is counted.
+    reads: Vec<(Arc<Column>, usize, usize)>,
 }
 
 pub(super) fn run(
@@ -83,6 +85,7 @@ pub(super) fn run(
         metrics: DeviceMetrics { names: vec![accelerator.label()], ..DeviceMetrics::default() },
         operators: HashMap::new(),
         fresh: Vec::new(),
+        reads: Vec::new(),
     };
     let mut worker = job.worker();
     // Where parts are shared, which build rows come out is known when all are done: in a run of no parts.
@@ -110,6 +113,9 @@ pub(super) fn run(
         run.metrics.copies = times::sum(&copies);
         run.metrics.overlapped = times::overlap(&kernels, &copies);
         accelerator.save_later(mem::take(&mut run.fresh));
+        for (column, read, bytes) in run.reads.iter().filter(|_| accelerator.settings.transfer == Transfer::Auto) {
+            accelerator.columns.note(column, *read, *bytes);
+        }
     }
     if last {
         job.left_over(&mut worker);
@@ -306,6 +312,7 @@ impl Run<'_> {
             let traffic = &mut self.metrics.traffic[at];
             traffic.bytes += bytes as u64;
             traffic.touched += read.min(bytes) as u64;
+            self.reads.push((part.columns[column].clone(), read, bytes));
         }
         Ok(())
     }
