@@ -21,7 +21,7 @@ use super::{
 use crate::Cancel;
 
 /// Work-items for each unit of a device that deals runs of rows out: enough to even out what units get.
-const ITEMS_PER_UNIT: usize = 4;
+const ITEMS_PER_UNIT: usize = 8;
 /// Groups of work-items for each unit of a device on which they take rows in turn.
 const GROUPS_PER_UNIT: usize = 8;
 
