@@ -11,7 +11,7 @@ use tandem_engine::{Cancel, Class, Error, Session};
 use crate::spell_rows;
 
 /// A statement that takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A session that answers sqllogictest's records.
 pub struct Database {
