@@ -324,11 +324,6 @@ impl Run<'_> {
         Ok(memory)
     }
 
-    /// Tells whether some part's kernel has an argument.
-    fn uses(&self, binding: &Binding) -> bool {
-        self.kernels.iter().any(|kernels| kernels.0.bindings.contains(binding))
-    }
-
     /// Puts what all parts share on the device.
     fn prepare(&mut self) -> Result<()> {
         let mut bindings: Vec<Binding> = Vec::new();
@@ -349,14 +344,14 @@ impl Run<'_> {
             let range = self.job.table().statistics[column].range;
             let (low, high) = range.ok_or_else(|| Error::unsupported("the range of a joined column is not known"))?;
             let words = self.job.set_bits(set, low, high);
-            let bytes = match self.uses(&Binding::SetBytes(set)) {
+            let bytes = match bindings.contains(&Binding::SetBytes(set)) {
                 true => {
                     let bytes = words.iter().flat_map(|word| (0..32).map(move |bit| (word >> bit & 1) as u8));
                     Some(self.place_bytes(bytes.collect())?)
                 }
                 false => None,
             };
-            let words = match self.uses(&Binding::Set(set)) {
+            let words = match bindings.contains(&Binding::Set(set)) {
                 true => Some(self.place_bytes(Buffer::from(words).bytes())?),
                 false => None,
             };
