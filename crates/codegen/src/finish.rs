@@ -322,11 +322,10 @@ impl Finish<'_> {
     /// Writes a value of the next column.
     fn put(&mut self, value: &str, wide: bool, null: Option<String>) {
         let (at, nullable) = (self.columns.len(), null.is_some());
-        let c = if wide { "GLOBAL wide *" } else { "GLOBAL i64 *" };
-        let out = self.text.argument(Binding::Values(at), c, &format!("o{at}"), "");
+        let out = self.text.output(Binding::Values(at), if wide { "wide" } else { "i64" }, &format!("o{at}"));
         self.text.line(format!("{out}[place] = {value};"));
         if let Some(null) = null {
-            let out = self.text.argument(Binding::Nulls(at), "GLOBAL u8 *", &format!("o{at}n"), "");
+            let out = self.text.output(Binding::Nulls(at), "u8", &format!("o{at}n"));
             self.text.line(format!("{out}[place] = (u8)({null});"));
         }
         self.columns.push(if wide { RowColumn::Wide { nullable } } else { RowColumn::Numbers { nullable } });

@@ -219,7 +219,7 @@ pub(crate) fn prelude(target: Target, uses: Uses) -> String {
         text.push_str("#define ATOM64\n");
     }
     text.push_str(match target {
-        Target::OpenCl => include_str!("prelude/opencl.cl"),
+        Target::OpenCl => concat!(include_str!("prelude/built_in.cl"), include_str!("prelude/opencl.cl")),
         Target::Cuda => include_str!("prelude/cuda.cuh"),
     });
     text.push_str(include_str!("prelude/common.h"));
@@ -230,35 +230,37 @@ pub(crate) fn prelude(target: Target, uses: Uses) -> String {
 impl<'f> Generator<'f> {
     /// Opens the loop over rows and writes what drops rows and defines slots; [`Generator::close_row`] closes it.
     pub(crate) fn open_row(&mut self, rows: &str) -> Result<()> {
-        let Input { fused, traits, .. } = self.input;
+        let fused = self.input.fused;
         if let Some(step) = self.leftovers {
             self.open_entry(rows, step)?;
             return self.steps(&fused.steps[step + 1..]);
         }
-        let mut encoded = Vec::new();
-        for (index, step) in fused.steps.iter().enumerate() {
-            match step {
-                FusedStep::Between { column, .. } => encoded.push(Encoded::Range(index, *column)),
-                FusedStep::Member { column, set } => encoded.push(Encoded::Set(*column, *set)),
-                _ => {}
-            }
-        }
-        if !traits.chunked || encoded.is_empty() {
-            self.text.open(&format!("FOR_ROWS(row, {rows}) {{"));
-            self.drop_rows(&encoded)?;
-        } else {
+        let encoded = self.encoded();
+        if self.input.traits.chunked && !encoded.is_empty() {
             self.list_rows(rows, encoded)?;
+        } else {
+            // A GPU reads a later column only for the rows that are left.
+            self.text.open(&format!("FOR_ROWS(row, {rows}) {{"));
+            for test in self.tests()? {
+                self.text.line(format!("if (!{test}) continue;"));
+            }
         }
         self.steps(&fused.steps)
     }
 
-    /// Drops rows one by one: a GPU reads a later column only for the rows that are left.
-    fn drop_rows(&mut self, encoded: &[Encoded]) -> Result<()> {
-        for filter in encoded {
-            let test = self.test(filter)?;
-            self.text.line(format!("if (!{test}) continue;"));
-        }
-        Ok(())
+    /// Returns the filters on the codes of source columns.
+    fn encoded(&self) -> Vec<Encoded> {
+        let encoded = |(index, step): (usize, &FusedStep)| match step {
+            FusedStep::Between { column, .. } => Some(Encoded::Range(index, *column)),
+            FusedStep::Member { column, set } => Some(Encoded::Set(*column, *set)),
+            _ => None,
+        };
+        self.input.fused.steps.iter().enumerate().filter_map(encoded).collect()
+    }
+
+    /// Returns the tests of those filters.
+    pub(crate) fn tests(&mut self) -> Result<Vec<String>> {
+        self.encoded().iter().map(|filter| self.test(filter)).collect()
     }
 
     /// Lists the rows of a strip that are left, without a branch that a processor would guess wrong. Ranges make a mask, each in

@@ -6,7 +6,7 @@
 use tandem_column::{Repr, Result};
 use tandem_pipeline::{
     Expr,
-    fused::{OrderKey, Origin},
+    fused::{FusedStep, OrderKey, Origin},
 };
 
 use crate::{
@@ -55,7 +55,7 @@ impl<'f> Generator<'f> {
             let (column, term) = match (same, self.late(value)) {
                 (Some(same), _) => (RowColumn::Same(same), None),
                 (None, Some((column, number))) => {
-                    let out = self.text.argument(Binding::Values(at), "GLOBAL u32 *", &format!("o{at}"), "");
+                    let out = self.text.output(Binding::Values(at), "u32", &format!("o{at}"));
                     self.text.line(format!("{out}[place] = {number};"));
                     (column, None)
                 }
@@ -98,10 +98,10 @@ impl<'f> Generator<'f> {
             Repr::Float => ("i64", format!("AS_I64({})", term.value), RowColumn::Numbers { nullable }),
             _ => ("i64", term.value.clone(), RowColumn::Numbers { nullable }),
         };
-        let out = self.text.argument(Binding::Values(at), &format!("GLOBAL {c} *"), &format!("o{at}"), "");
+        let out = self.text.output(Binding::Values(at), c, &format!("o{at}"));
         self.text.line(format!("{out}[place] = {bits};"));
         if let Some(null) = &term.null {
-            let out = self.text.argument(Binding::Nulls(at), "GLOBAL u8 *", &format!("o{at}n"), "");
+            let out = self.text.output(Binding::Nulls(at), "u8", &format!("o{at}n"));
             self.text.line(format!("{out}[place] = (u8)({null});"));
         }
         Ok(column)
@@ -151,7 +151,7 @@ impl<'f> Generator<'f> {
             _ => vec![signed(format!("(i64){}", term.value))],
         };
         let mut write = |value: String| {
-            let out = self.text.argument(Binding::Ordinal(*count), "GLOBAL u64 *", &format!("s{count}"), "");
+            let out = self.text.output(Binding::Ordinal(*count), "u64", &format!("s{count}"));
             self.text.line(format!("{out}[place] = {value};"));
             *count += 1;
         };
@@ -175,9 +175,18 @@ impl<'f> Generator<'f> {
         self.start_over();
         let counts = self.counts();
         self.text.line("u64 kept = 0;");
-        self.open_row(rows)?;
-        self.text.line("kept++;");
-        self.close_row();
+        let later = |step: &FusedStep| matches!(step, FusedStep::Filter(_) | FusedStep::Probe(_));
+        if self.leftovers.is_some() || self.input.fused.steps.iter().any(later) {
+            self.open_row(rows)?;
+            self.text.line("kept++;");
+            self.close_row();
+        } else {
+            // A GPU reads a later column only for the rows that are left; a processor does not like to guess.
+            let tests = self.tests()?.join(if self.input.traits.chunked { " & " } else { " && " });
+            self.text.open(&format!("FOR_ROWS(row, {rows}) {{"));
+            self.text.line(format!("kept += {};", if tests.is_empty() { "1" } else { &tests }));
+            self.text.close();
+        }
         self.text.line(format!("{counts} = SATURATED(kept);"));
         Ok(())
     }

@@ -37,6 +37,12 @@ impl Text {
         name.to_string()
     }
 
+    /// Returns the name of an array that the kernel writes. No other argument is of the same memory: without that
+    /// promise compilers make code that looks, and take three times as long.
+    pub(crate) fn output(&mut self, binding: Binding, kind: &str, name: &str) -> String {
+        self.argument(binding, &format!("GLOBAL {kind} *restrict"), name, "")
+    }
+
     /// Adds a line.
     pub(crate) fn line(&mut self, line: impl AsRef<str>) {
         for _ in 0..self.depth + 1 {

@@ -5,19 +5,19 @@ KERNEL void count(
     const u32 tables,
     GLOBAL const u64 *numbers,  // whose group it is
     const i64 k0,
-    GLOBAL i64 *o0,
-    GLOBAL u8 *o0n,
+    GLOBAL i64 *restrict o0,
+    GLOBAL u8 *restrict o0n,
     const i64 k1,
-    GLOBAL i64 *o1,
-    GLOBAL i64 *o2,
+    GLOBAL i64 *restrict o1,
+    GLOBAL i64 *restrict o2,
     GLOBAL i32 *failed,  // set when a value is not finished here
-    GLOBAL wide *o3,
-    GLOBAL u8 *o3n,
-    GLOBAL wide *o4,
-    GLOBAL u8 *o4n,
-    GLOBAL i64 *o5,
-    GLOBAL u8 *o5n,
-    GLOBAL wide *o6)
+    GLOBAL wide *restrict o3,
+    GLOBAL u8 *restrict o3n,
+    GLOBAL wide *restrict o4,
+    GLOBAL u8 *restrict o4n,
+    GLOBAL i64 *restrict o5,
+    GLOBAL u8 *restrict o5n,
+    GLOBAL wide *restrict o6)
 {
     u32 kept = 0;
     FOR_ROWS(at, places) {
@@ -40,19 +40,19 @@ KERNEL void generate(
     const u32 tables,
     GLOBAL const u64 *numbers,  // whose group it is
     const i64 k0,
-    GLOBAL i64 *o0,
-    GLOBAL u8 *o0n,
+    GLOBAL i64 *restrict o0,
+    GLOBAL u8 *restrict o0n,
     const i64 k1,
-    GLOBAL i64 *o1,
-    GLOBAL i64 *o2,
+    GLOBAL i64 *restrict o1,
+    GLOBAL i64 *restrict o2,
     GLOBAL i32 *failed,  // set when a value is not finished here
-    GLOBAL wide *o3,
-    GLOBAL u8 *o3n,
-    GLOBAL wide *o4,
-    GLOBAL u8 *o4n,
-    GLOBAL i64 *o5,
-    GLOBAL u8 *o5n,
-    GLOBAL wide *o6)
+    GLOBAL wide *restrict o3,
+    GLOBAL u8 *restrict o3n,
+    GLOBAL wide *restrict o4,
+    GLOBAL u8 *restrict o4n,
+    GLOBAL i64 *restrict o5,
+    GLOBAL u8 *restrict o5n,
+    GLOBAL wide *restrict o6)
 {
     u32 place = counts[ITEM];
     FOR_ROWS(at, places) {

@@ -15,13 +15,13 @@ KERNEL void count(
     const i64 e0,
     GLOBAL const u16 *p0_0,  // p_brand1
     const i64 p0_0b,
-    GLOBAL i64 *o0,
-    GLOBAL i64 *o1,
-    GLOBAL u8 *o1n,
-    GLOBAL i64 *o2,
-    GLOBAL u8 *o2n,
-    GLOBAL u64 *s0,
-    GLOBAL u64 *s1)
+    GLOBAL i64 *restrict o0,
+    GLOBAL i64 *restrict o1,
+    GLOBAL u8 *restrict o1n,
+    GLOBAL i64 *restrict o2,
+    GLOBAL u8 *restrict o2n,
+    GLOBAL u64 *restrict s0,
+    GLOBAL u64 *restrict s1)
 {
     u64 kept = 0;
     FOR_STRIPS(strip, rows) {
@@ -57,13 +57,13 @@ KERNEL void generate(
     const i64 e0,
     GLOBAL const u16 *p0_0,  // p_brand1
     const i64 p0_0b,
-    GLOBAL i64 *o0,
-    GLOBAL i64 *o1,
-    GLOBAL u8 *o1n,
-    GLOBAL i64 *o2,
-    GLOBAL u8 *o2n,
-    GLOBAL u64 *s0,
-    GLOBAL u64 *s1)
+    GLOBAL i64 *restrict o0,
+    GLOBAL i64 *restrict o1,
+    GLOBAL u8 *restrict o1n,
+    GLOBAL i64 *restrict o2,
+    GLOBAL u8 *restrict o2n,
+    GLOBAL u64 *restrict s0,
+    GLOBAL u64 *restrict s1)
 {
     u32 place = counts[from + ITEM];
     FOR_STRIPS(strip, rows) {

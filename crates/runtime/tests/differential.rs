@@ -43,8 +43,8 @@ fn devices() -> Vec<(String, Arc<Accelerator>)> {
     let mut all = Vec::new();
     for device in found(&Search::from_environment(), Backend::OpenCl) {
         let name = device.info().id();
-        all.push((name.clone(), Arc::new(Accelerator::new(device.clone()).keep_all())));
-        all.push((format!("{name} in turn"), Arc::new(Accelerator::new(device).in_turn().keep_all())));
+        all.push((name.clone(), Arc::new(Accelerator::new(device.clone()).keep_all().only_declared())));
+        all.push((format!("{name} in turn"), Arc::new(Accelerator::new(device).in_turn().keep_all().only_declared())));
     }
     match Shim::open() {
         Ok(shim) => all.push(("shim".into(), Arc::new(Accelerator::new(Arc::new(shim))))),

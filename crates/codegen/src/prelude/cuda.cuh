@@ -12,6 +12,7 @@ typedef double f64;
 
 #define KERNEL extern "C" __global__
 #define GLOBAL
+#define restrict __restrict__
 #define FUNCTION static __device__ inline
 #define ITEM (blockIdx.x * blockDim.x + threadIdx.x)
 #define ITEMS (gridDim.x * blockDim.x)

@@ -69,6 +69,14 @@ FUNCTION void add_words(volatile GLOBAL u32 *words, u64 value) {
     const u32 begin = min((u32)ITEM * share, (u32)(rows)); \
     const u32 end = min(begin + share, (u32)(rows)); \
     for (u32 row = begin; row < end; row++)
+// Loops that vector code makes no faster, but longer to compile.
+#ifdef __clang__
+#define SCALAR _Pragma("clang loop vectorize(disable)")
+#define SHORT _Pragma("clang loop vectorize(disable) unroll(disable)")
+#else
+#define SCALAR
+#define SHORT
+#endif
 // The same a strip at a time: a byte for each row that tells whether it is left, then a list of those that are.
 #define STRIP 2048u
 #define FOR_STRIPS(strip, rows) \
@@ -100,9 +108,9 @@ FUNCTION void add_words(volatile GLOBAL u32 *words, u64 value) {
 #define LIST_MASKED_ROWS_THAT(row, test) \
     do { \
         u32 masked = 0; \
-        for (u32 word = 0; word < (strip_rows + 7) / 8; word++) masked += (u32)popcount(left[word]); \
+        SHORT for (u32 word = 0; word < (strip_rows + 7) / 8; word++) masked += (u32)popcount(left[word]); \
         const int many = masked > strip_rows / 4; \
-        if (many) { MASK_ROWS(row, &= test); } \
+        if (many) { SCALAR MASK_ROWS(row, &= test); } \
         LIST_FEW_MASKED_ROWS(); \
         if (!many) KEEP_ROWS(row, test); \
     } while (0)
@@ -112,7 +120,7 @@ FUNCTION void add_words(volatile GLOBAL u32 *words, u64 value) {
         for (u32 at = 0; at < 8; at++) { const u32 row = first + at; bits |= (u32)(test) << at; } \
         LIST_EIGHT(first, bits); \
     } \
-    for (u32 row = strip_first + strip_rows / 8 * 8; row < strip_first + strip_rows; row++) { \
+    SHORT for (u32 row = strip_first + strip_rows / 8 * 8; row < strip_first + strip_rows; row++) { \
         listed[listed_rows] = row; \
         listed_rows += (test); \
     }

@@ -48,6 +48,13 @@ const PROGRAMS: usize = 512;
 /// unless many wait.
 const UNSAVED: usize = 32;
 
+/// Options of OpenCL's compilers. Warnings would go to standard error; the oldest standard compiles soonest.
+const OPENCL_OPTIONS: &str = "-w -cl-std=CL1.2";
+
+/// PoCL's are told not to read the header of all functions, which takes longer than the kernel does: preludes declare
+/// those that kernels use.
+const POCL_OPTIONS: &str = "-w -cl-std=CL1.2 -D_OPENCL_H_ -DDECLARED";
+
 /// The fewest bytes of rows that stay on the device for a later pipeline: fewer come back, and are copied again, in less
 /// time than the kernels take that make columns of them.
 const KEEP_FROM: usize = 64 << 10;
@@ -65,6 +72,8 @@ pub struct Accelerator {
     unsaved: Mutex<Vec<(String, Program)>>,
     /// The fewest bytes of rows that are kept for a later pipeline.
     keep_from: usize,
+    /// Texts may use more of OpenCL C than preludes declare.
+    beyond_declared: bool,
     /// It failed once: no more work is given to it.
     lost: AtomicBool,
     jobs: AtomicU64,
@@ -175,7 +184,20 @@ impl Accelerator {
         let (columns, programs, cache) = (Resident::default(), Mutex::default(), Cache::from_environment());
         let unsaved = Mutex::default();
         let (settings, lost, jobs) = (DeviceSettings::default(), AtomicBool::new(false), AtomicU64::new(0));
-        Accelerator { device, settings, traits, columns, programs, cache, unsaved, keep_from: KEEP_FROM, lost, jobs }
+        let (keep_from, beyond_declared) = (KEEP_FROM, true);
+        Accelerator {
+            device,
+            settings,
+            traits,
+            columns,
+            programs,
+            cache,
+            unsaved,
+            keep_from,
+            beyond_declared,
+            lost,
+            jobs,
+        }
     }
 
     /// Uses the device as set.
@@ -193,6 +215,12 @@ impl Accelerator {
     /// Keeps all rows that a later pipeline reads, however few they are: a test of what does so.
     pub fn keep_all(mut self) -> Accelerator {
         self.keep_from = 0;
+        self
+    }
+
+    /// Compiles no text that uses more of OpenCL C than preludes declare: a test that none does.
+    pub fn only_declared(mut self) -> Accelerator {
+        self.beyond_declared = false;
         self
     }
 
@@ -247,11 +275,22 @@ impl Accelerator {
         }
     }
 
-    /// Returns the options of the compiler. Warnings would go to standard error; the oldest standard compiles soonest.
+    /// Returns the options of the compiler.
     fn options(&self) -> &'static str {
         match self.target() {
-            Target::OpenCl => "-w -cl-std=CL1.2",
+            Target::OpenCl if self.device.info().version.contains("PoCL") => POCL_OPTIONS,
+            Target::OpenCl => OPENCL_OPTIONS,
             Target::Cuda => "-w",
+        }
+    }
+
+    /// Compiles a text; the whole of OpenCL C is there where the functions that a prelude declares are not enough.
+    fn compile(&self, text: &str) -> Result<Program> {
+        match self.device.compile(text, self.options()) {
+            Err(_) if self.options() == POCL_OPTIONS && self.beyond_declared => {
+                self.device.compile(text, OPENCL_OPTIONS)
+            }
+            compiled => compiled,
         }
     }
 
@@ -335,7 +374,7 @@ impl Accelerator {
         let program = match known {
             Some(program) => program,
             // A text that does not compile says nothing about the device.
-            None => self.device.compile(text, self.options()).map_err(|error| match error.class {
+            None => self.compile(text).map_err(|error| match error.class {
                 Class::Device => Error::unsupported(error.message),
                 _ => error,
             })?,
