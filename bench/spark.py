@@ -1,6 +1,6 @@
-"""Measures plain Spark against Spark with Tandem, from the same Parquet files in one run; `tandem bench spark` calls it.
+"""Measures plain Spark against Spark with Tandem, from the same Parquet files in one run; called by
 
-    python bench/spark.py --suite ssb --data data/ssb-sf10 --jar JAR --node tandem-node [--cluster] [--json FILE]
+    tandem bench spark --suite ssb --sf 10 [--cluster] [--json FILE]
 
 For every query: plain Spark, best of `--runs` after one more; Tandem with a cold column cache, best of `--runs`, each on a daemon
 just started; Tandem warm, best of `--runs` after these. Rows must be equal. Also: what the plugin adds to a trivial query.
@@ -20,21 +20,19 @@ from pathlib import Path
 from pyspark import __version__ as spark_version
 from pyspark.sql import SparkSession
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "hosts/spark/tests"))
-from cluster import Cluster  # noqa: E402
+from cluster import Cluster
 
 
 class Node:
     """A daemon that can be started afresh."""
 
-    def __init__(self, binary, socket):
-        self.binary, self.socket, self.process = binary, socket, None
+    def __init__(self, command, socket):
+        self.command, self.socket, self.process = command, socket, None
 
     def restart(self):
         self.stop()
         self.process = subprocess.Popen(
-            [self.binary, "--socket", self.socket, "--with-parent", "--log", "error"], stdin=subprocess.PIPE)
+            [*self.command, "--socket", self.socket, "--with-parent", "--log", "error"], stdin=subprocess.PIPE)
         while not os.path.exists(self.socket):
             time.sleep(0.01)
 
@@ -63,11 +61,11 @@ def main():
     parser.add_argument("--sf", type=float, help="scale factor of the data, for the table's head")
     parser.add_argument("--data", required=True, help="directory of the Parquet files")
     parser.add_argument("--jar", required=True, help="the plugin")
-    parser.add_argument("--node", required=True, help="the daemon's executable")
+    parser.add_argument("--node", required=True, nargs="+", help="the daemon's command")
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--cluster", action="store_true", help="two workers on loopback instead of --master")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--queries", nargs="*", help="only these")
+    parser.add_argument("--queries", required=True, help="directory of the queries")
     parser.add_argument("--memory", default="4g", help="of the driver, or of each executor")
     parser.add_argument("--json", help="where the figures go")
     arguments = parser.parse_args()
@@ -100,12 +98,10 @@ def run(arguments, node, directory):
     spark.sparkContext.setLogLevel("OFF")
     for file in sorted(Path(arguments.data).glob("*.parquet")):
         spark.read.parquet(str(file.resolve())).createOrReplaceTempView(file.stem)
-    files = sorted((ROOT / f"bench/suites/{arguments.suite}").glob("*.sql"), key=lambda path: [int(x) for x in path.stem.split(".")])
+    files = sorted(Path(arguments.queries).glob("*.sql"), key=lambda path: [int(x) for x in path.stem.split(".")])
     results = []
     print(f"{'query':>6} {'plain':>8} {'cold':>8} {'warm':>8} {'cold ×':>7} {'warm ×':>7}  (ms)")
     for path in files:
-        if arguments.queries and path.stem not in arguments.queries:
-            continue
         sql = path.read_text().strip().rstrip(";")
         spark.conf.set("spark.tandem.enabled", "false")
         _, want, _ = measure(spark, sql)

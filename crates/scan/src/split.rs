@@ -15,7 +15,7 @@ use crate::{
     Cache, assemble,
     file::Identity,
     load::{self, Input, LoadMetrics, Origin, Request},
-    parquet::ParquetFile,
+    parquet::{Int96, ParquetFile},
     summary::Summaries,
 };
 
@@ -128,7 +128,7 @@ impl SplitReader {
             }
             cache.remove_file(known.identity);
         }
-        let file = Arc::new(ParquetFile::open(&split.path)?);
+        let file = Arc::new(ParquetFile::open(&split.path, Int96::Instants)?);
         let mut footers = self.footers.lock();
         if footers.len() >= FOOTERS {
             footers.clear();
@@ -163,8 +163,10 @@ fn origins(file: &ParquetFile, columns: &[SplitColumn], case_sensitive: bool, sp
             return Err(Error::unsupported(format!("{reason}, in {path}")));
         }
         let dated = matches!(stored.kind, Type::Date | Type::Timestamp(..));
-        if dated && file.has_legacy_calendar() {
-            return Err(Error::unsupported(format!("column {name} of {path} is in Spark's legacy calendar")));
+        if dated && file.has_legacy_calendar(position) {
+            return Err(Error::unsupported(format!(
+                "column {name} of {path} may be in the calendar of old Spark versions"
+            )));
         }
         match becomes(&stored.kind, &column.field.kind) {
             true => Ok(Origin::Stored(position)),

@@ -14,7 +14,7 @@ use crate::{
     file::Identity,
     ipc::IpcFiles,
     load::{self, Input, LoadMetrics, Request},
-    parquet::{self, ParquetFile},
+    parquet::{self, Int96, ParquetFile},
     summary::{DETAILED_ROWS, Summaries},
 };
 
@@ -198,8 +198,10 @@ impl FileTable {
 fn open(paths: &[PathBuf], format: &Format) -> Result<Opened> {
     match format {
         Format::Parquet => {
-            let files: Vec<Arc<ParquetFile>> =
-                paths.iter().map(|path| ParquetFile::open(path).map(Arc::new)).collect::<Result<_>>()?;
+            let files: Vec<Arc<ParquetFile>> = paths
+                .iter()
+                .map(|path| ParquetFile::open(path, Int96::Nanoseconds).map(Arc::new))
+                .collect::<Result<_>>()?;
             let first = &files[0];
             for file in &files[1..] {
                 check_same(&paths[0], &first.fields, &file.path, &file.fields)?;

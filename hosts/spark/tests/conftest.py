@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -42,13 +43,23 @@ def session(directory, master="local[2]", **settings):
     return made
 
 
+def stop(made):
+    """Ends a session and its JVM, which would keep settings of its first session for the next."""
+    gateway = made.sparkContext._gateway
+    made.stop()
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(30)
+    SparkContext._gateway = SparkContext._jvm = None
+
+
 @pytest.fixture(scope="session")
 def spark():
     directory = tempfile.mkdtemp(prefix="tandem-test-")
     made = session(directory)
     made.directory = directory
     yield made
-    made.stop()
+    stop(made)
     wait_until(lambda: not daemons(directory), 10, "the daemon outlived its executor")
     shutil.rmtree(directory, ignore_errors=True)
 

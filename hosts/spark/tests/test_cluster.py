@@ -9,7 +9,7 @@ import time
 
 import pytest
 from cluster import Cluster
-from conftest import ROOT, assert_rows, daemons, metric, plain, session, tandem_nodes, wait_until
+from conftest import ROOT, assert_rows, daemons, metric, plain, session, stop, tandem_nodes, wait_until
 from pyspark.sql import SparkSession
 
 SQL = "select n, sum(id), count(*) from t join d on t.k = d.k where id > 5 group by n"
@@ -18,8 +18,7 @@ SQL = "select n, sum(id), count(*) from t join d on t.k = d.k where id > 5 group
 def stop_other_sessions():
     active = SparkSession.getActiveSession()
     if active is not None:
-        active.stop()
-        SparkSession._instantiatedSession = None
+        stop(active)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +52,7 @@ def spark(cluster):
     made.conf.set("spark.sql.files.maxPartitionBytes", "1000000")
     made.want = plain(made, SQL)
     yield made
-    made.stop()
+    stop(made)
 
 
 def run(spark, fallen_back=None):

@@ -14,6 +14,7 @@ pub mod measure;
 mod own;
 mod peer;
 mod record;
+mod spark;
 pub mod suite;
 mod table;
 mod venv;
@@ -25,7 +26,7 @@ use std::{
 };
 
 use clap::{
-    Args, ValueEnum,
+    Args, Subcommand, ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use tandem_engine::Mode;
@@ -40,10 +41,14 @@ use venv::Venv;
 
 /// What `tandem bench` is told.
 #[derive(Clone, Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct BenchArguments {
+    /// What to measure instead of engines on this machine.
+    #[command(subcommand)]
+    pub under: Option<Under>,
     /// Which benchmark.
-    #[arg(value_enum)]
-    pub suite: Suite,
+    #[arg(value_enum, required = true)]
+    pub suite: Option<Suite>,
     /// Scale factor of the data, from 0.01.
     #[arg(long, default_value_t = 1.0, value_name = "N")]
     pub sf: f64,
@@ -90,6 +95,13 @@ pub struct BenchArguments {
     pub venv: PathBuf,
 }
 
+/// What runs Tandem.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Under {
+    /// Plain Spark against Spark with Tandem: cold and warm, and what trivial queries pay.
+    Spark(spark::SparkArguments),
+}
+
 /// Returns what `--mode` may be here: DataFusion alone is a peer.
 fn modes() -> impl TypedValueParser<Value = Mode> {
     PossibleValuesParser::new(["auto", "cpu", "gpu"]).try_map(|mode| mode.parse::<Mode>())
@@ -109,10 +121,13 @@ pub enum Origin {
 /// # Errors
 /// Bad arguments, no data, or a result of ours that no peer confirms.
 pub fn run(arguments: BenchArguments) -> Result<(), Failure> {
-    let suite = arguments.suite;
-    let queries = suite.choose(&arguments.queries).map_err(|name| {
-        Failure::Usage(format!("there is no query {name} in {}; leave out --queries for all", suite.name()))
-    })?;
+    if let Some(Under::Spark(arguments)) = arguments.under {
+        return spark::run(arguments);
+    }
+    let Some(suite) = arguments.suite else {
+        return Err(Failure::Usage("name a benchmark, such as ssb".into()));
+    };
+    let queries = suite.choose(&arguments.queries).map_err(|name| unknown_query(suite, &name))?;
     let peers = peers(&arguments.vs)?;
     let devices = match arguments.mode {
         Mode::Gpu => tandem_runtime::devices().chosen().map_err(|error| Failure::Statement(error.message))?,
@@ -120,8 +135,7 @@ pub fn run(arguments: BenchArguments) -> Result<(), Failure> {
     };
     let mut options = Options { sf: arguments.sf, ..Options::default() };
     options.threads = arguments.threads.map_or(options.threads, usize::from);
-    let default = || PathBuf::from("data").join(format!("{}-sf{}", suite.name(), arguments.sf));
-    let dir = arguments.data.clone().unwrap_or_else(default);
+    let dir = arguments.data.clone().unwrap_or_else(|| default_data(suite, arguments.sf));
     tandem_generator::check(&options).map_err(|error| Failure::Usage(error.to_string()))?;
     let tables = data::prepare(suite, &options, &dir, &queries)?;
 
@@ -155,6 +169,14 @@ pub fn run(arguments: BenchArguments) -> Result<(), Failure> {
     field.run(&mut record, &peers, venv.as_ref())?;
     measure::verify(&mut record.outcomes);
     report(&arguments, &record)
+}
+
+fn unknown_query(suite: Suite, name: &str) -> Failure {
+    Failure::Usage(format!("there is no query {name} in {}; leave out --queries for all", suite.name()))
+}
+
+fn default_data(suite: Suite, sf: f64) -> PathBuf {
+    PathBuf::from("data").join(format!("{}-sf{sf}", suite.name()))
 }
 
 /// Prints the table and writes the files.

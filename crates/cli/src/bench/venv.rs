@@ -9,13 +9,15 @@ use std::{
 use super::peer::Kind;
 
 /// The workers' programs, written beside the environment so that the binary needs nothing else.
-const PROGRAMS: [(&str, &str); 6] = [
+const PROGRAMS: [(&str, &str); 8] = [
     ("peer.py", include_str!("../../../../bench/peers/peer.py")),
     ("engine_duckdb.py", include_str!("../../../../bench/peers/engine_duckdb.py")),
     ("engine_hyper.py", include_str!("../../../../bench/peers/engine_hyper.py")),
     ("engine_polars.py", include_str!("../../../../bench/peers/engine_polars.py")),
     ("engine_datafusion.py", include_str!("../../../../bench/peers/engine_datafusion.py")),
     ("engine_clickhouse.py", include_str!("../../../../bench/peers/engine_clickhouse.py")),
+    ("spark.py", include_str!("../../../../bench/spark.py")),
+    ("cluster.py", include_str!("../../../../hosts/spark/tests/cluster.py")),
 ];
 
 /// An environment that exists.
@@ -56,12 +58,24 @@ impl Venv {
     /// One sentence of why they cannot be.
     pub fn install(&self, kind: Kind) -> Result<(), String> {
         let missing: Vec<&str> = kind.packages().iter().copied().filter(|package| !self.has(package)).collect();
+        self.install_packages(&missing)
+    }
+
+    /// Installs a package where its module is missing.
+    ///
+    /// # Errors
+    /// One sentence of why it cannot be.
+    pub fn install_module(&self, module: &str, package: &str) -> Result<(), String> {
+        if self.has(module) { Ok(()) } else { self.install_packages(&[package]) }
+    }
+
+    fn install_packages(&self, missing: &[&str]) -> Result<(), String> {
         if missing.is_empty() {
             return Ok(());
         }
         eprintln!("installing {} in the Python environment", missing.join(", "));
         let mut pip = Command::new(&self.python);
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(&missing);
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(missing);
         run(&mut pip).map_err(|error| format!("pip could not install {}: {error}", missing.join(", ")))
     }
 

@@ -25,8 +25,11 @@ pub(super) fn decode(parquet: &ParquetFile, group: usize, column: usize) -> Resu
 
 fn read(parquet: &ParquetFile, group: usize, column: usize) -> Result<Column, Problem> {
     let kind = &parquet.fields[column].kind;
-    let metadata =
-        ArrowReaderMetadata::try_new(parquet.metadata.clone(), ArrowReaderOptions::new()).map_err(problem)?;
+    let mut options = ArrowReaderOptions::new();
+    if parquet.is_int96(column) {
+        options = options.with_schema(parquet.schema.clone());
+    }
+    let metadata = ArrowReaderMetadata::try_new(parquet.metadata.clone(), options).map_err(problem)?;
     let mask = ProjectionMask::roots(metadata.parquet_schema(), [column]);
     // A file of its own: the reader moves the file's position, which clones of a handle share.
     let file = parquet.reopen().map_err(|error| damaged(error.message))?;

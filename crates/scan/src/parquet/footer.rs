@@ -58,9 +58,18 @@ pub(crate) struct ParquetFile {
     pub(super) leaves: Vec<Leaf>,
 }
 
+/// What 96-bit timestamps are read as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Int96 {
+    /// Nanoseconds without a zone, as DataFusion reads them.
+    Nanoseconds,
+    /// Instants in microseconds, as Spark reads them: all of its years fit.
+    Instants,
+}
+
 impl ParquetFile {
     /// Reads the footer.
-    pub(crate) fn open(path: &Path) -> Result<ParquetFile> {
+    pub(crate) fn open(path: &Path, int96: Int96) -> Result<ParquetFile> {
         let (file, identity) = file::open(path)?;
         check_magic(path, &file, identity.size)?;
         let wrong = |detail: String| file::damaged(path, &format!("footer: {detail}"));
@@ -76,6 +85,10 @@ impl ParquetFile {
             .map_err(|_| wrong("unreadable".into()))?
             .map_err(|error: parquet::errors::ParquetError| wrong(plain_message(&error)))?;
         check_groups(&metadata, identity.size).map_err(wrong)?;
+        let schema = match int96 {
+            Int96::Nanoseconds => schema,
+            Int96::Instants => with_instants(&metadata, &schema),
+        };
         let (mut fields, mut unsupported, mut leaves) = (Vec::new(), Vec::new(), Vec::new());
         for (position, field) in schema.fields().iter().enumerate() {
             let (kind, reason) = match Type::from_arrow(field.data_type()) {
@@ -142,16 +155,42 @@ impl ParquetFile {
         start + u64::try_from(group.compressed_size()).unwrap_or(0) / 2
     }
 
-    /// Tells whether old days and instants are written in the calendar that Spark had before version 3.
-    pub(crate) fn has_legacy_calendar(&self) -> bool {
+    /// Tells whether days or instants of a column may be written in the calendar that Spark had before version 3.
+    pub(crate) fn has_legacy_calendar(&self, column: usize) -> bool {
         let entries = self.metadata.file_metadata().key_value_metadata();
-        entries.is_some_and(|entries| entries.iter().any(|entry| entry.key == "org.apache.spark.legacyDateTime"))
+        let has = |key: &str| entries.is_some_and(|entries| entries.iter().any(|entry| entry.key == key));
+        match self.is_int96(column) {
+            // Others than Spark do not say.
+            true => has("org.apache.spark.legacyINT96") || !has("org.apache.spark.version"),
+            false => has("org.apache.spark.legacyDateTime"),
+        }
+    }
+
+    /// Tells whether a column is stored as 96-bit timestamps.
+    pub(crate) fn is_int96(&self, column: usize) -> bool {
+        let descriptor = self.metadata.file_metadata().schema_descr();
+        let index = self.leaves[column].index;
+        index < descriptor.num_columns() && descriptor.column(index).physical_type() == PhysicalType::INT96
     }
 
     /// Returns how many row groups there are.
     pub(crate) fn groups(&self) -> usize {
         self.metadata.num_row_groups()
     }
+}
+
+/// Makes 96-bit timestamps instants in microseconds.
+fn with_instants(metadata: &ParquetMetaData, schema: &Schema) -> Schema {
+    let descriptor = metadata.file_metadata().schema_descr();
+    let mut fields: Vec<ArrowField> = schema.fields().iter().map(|field| field.as_ref().clone()).collect();
+    for index in 0..descriptor.num_columns() {
+        let column = descriptor.column(index);
+        if column.physical_type() == PhysicalType::INT96 && column.path().parts().len() == 1 {
+            let field = &mut fields[descriptor.get_column_root_idx(index)];
+            field.set_data_type(DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())));
+        }
+    }
+    Schema::new(fields)
 }
 
 /// Gives an error of the `parquet` crate without its prefix.

@@ -22,7 +22,7 @@ use std::io;
 
 pub(crate) use chunk::{Worker, decode};
 pub(crate) use distinct::distinct_of;
-pub(crate) use footer::ParquetFile;
+pub(crate) use footer::{Int96, ParquetFile};
 pub(crate) use statistics::{Bounds, bounds, bounds_of, range_of};
 
 /// Why a chunk was not decoded.
