@@ -2,8 +2,8 @@
 
     tandem bench spark --suite ssb --sf 10 [--cluster] [--json FILE]
 
-For every query: plain Spark, best of `--runs` after one more; Tandem with a cold column cache, best of `--runs`, each on a daemon
-just started; Tandem warm, best of `--runs` after these. Rows must be equal. Also: what the plugin adds to a trivial query.
+Plain Spark first, in a process without the plugin. For every query: the best of `--runs` after one more; with Tandem also with a cold
+column cache, each run on a daemon just started. Rows must be equal. Also: what the plugin adds to a trivial query.
 """
 
 import argparse
@@ -68,9 +68,13 @@ def main():
     parser.add_argument("--queries", required=True, help="directory of the queries")
     parser.add_argument("--memory", default="4g", help="of the driver, or of each executor")
     parser.add_argument("--json", help="where the figures go")
+    parser.add_argument("--plain", metavar="MASTER", help="only plain Spark; used by the program itself")
     arguments = parser.parse_args()
 
     directory = tempfile.mkdtemp(prefix="tandem-bench-")
+    if arguments.plain:
+        arguments.master = arguments.plain
+        return plain(arguments, directory)
     node = Node(arguments.node, directory + "/node.sock")
     cluster = None
     try:
@@ -84,29 +88,58 @@ def main():
             cluster.stop()
 
 
-def run(arguments, node, directory):
-    jar = os.path.abspath(arguments.jar)
-    spark = (
+def session(arguments, directory, **settings):
+    builder = (
         SparkSession.builder.master(arguments.master).appName("tandem-bench")
-        .config("spark.plugins", "io.tandem.spark.TandemPlugin").config("spark.jars", jar)
-        .config("spark.driver.extraClassPath", jar).config("spark.driver.memory", arguments.memory)
-        .config("spark.executor.memory", arguments.memory).config("spark.tandem.socket", node.socket)
+        .config("spark.driver.memory", arguments.memory).config("spark.executor.memory", arguments.memory)
         .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.ui.enabled", "false").config("spark.tandem.onFallback", "silent")
-        .config("spark.sql.warehouse.dir", directory + "/warehouse").getOrCreate()
+        .config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
+        .config("spark.local.dir", directory).config("spark.sql.warehouse.dir", directory + "/warehouse")
     )
+    for key, value in settings.items():
+        builder = builder.config(key.replace("__", "."), value)
+    spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     for file in sorted(Path(arguments.data).glob("*.parquet")):
         spark.read.parquet(str(file.resolve())).createOrReplaceTempView(file.stem)
+    return spark
+
+
+def queries(arguments):
     files = sorted(Path(arguments.queries).glob("*.sql"), key=lambda path: [int(x) for x in path.stem.split(".")])
+    return {path.stem: path.read_text() for path in files}
+
+
+def plain(arguments, directory):
+    """Measures Spark without the plugin; what it took and its rows, as text, go to standard output, for the process that asked."""
+    spark = session(arguments, directory)
+    for name, sql in queries(arguments).items():
+        rows = measure(spark, sql)[1]
+        best = min(measure(spark, sql)[0] for _ in range(arguments.runs))
+        print(json.dumps([name, best, sorted(map(repr, rows))]), flush=True)
+    spark.stop()
+
+
+def run(arguments, node, directory):
+    child = subprocess.Popen([sys.executable, *sys.argv, "--plain", arguments.master], stdout=subprocess.PIPE, text=True)
+    of_plain = {}
+    for line in child.stdout:
+        name, best, rows = json.loads(line)
+        of_plain[name] = best, rows
+        print(f"plain Spark, query {name}: {best:.0f} ms", file=sys.stderr)
+    if child.wait():
+        sys.exit("error: plain Spark failed")
+
+    jar = os.path.abspath(arguments.jar)
+    spark = session(
+        arguments, directory, spark__plugins="io.tandem.spark.TandemPlugin", spark__jars=jar,
+        spark__driver__extraClassPath=jar, spark__tandem__socket=node.socket, spark__tandem__onFallback="silent")
     results = []
     print(f"{'query':>6} {'plain':>8} {'cold':>8} {'warm':>8} {'cold ×':>7} {'warm ×':>7}  (ms)")
-    for path in files:
-        sql = path.read_text().strip().rstrip(";")
-        spark.conf.set("spark.tandem.enabled", "false")
-        _, want, _ = measure(spark, sql)
-        plain = min(measure(spark, sql)[0] for _ in range(arguments.runs))
-        spark.conf.set("spark.tandem.enabled", "true")
+    for name, sql in queries(arguments).items():
+        best, want = of_plain[name]
+        node.restart()
+        measure(spark, sql)  # as plain Spark's first run: classes are loaded
         cold = []
         for _ in range(arguments.runs):
             node.restart()
@@ -116,13 +149,13 @@ def run(arguments, node, directory):
         for _ in range(arguments.runs):
             took, rows, frame = measure(spark, sql)
             warm.append(took)
-        if sorted(map(repr, want)) != sorted(map(repr, rows)):
-            sys.exit(f"error: query {path.stem} has other rows with Tandem")
+        if want != sorted(map(repr, rows)):
+            sys.exit(f"error: query {name} has other rows with Tandem")
         if not nodes(frame):
-            print(f"{path.stem:>6} nothing ran on Tandem")
-        result = {"query": path.stem, "plain_ms": plain, "cold_ms": min(cold), "warm_ms": min(warm), "nodes": nodes(frame)}
-        results.append(result)
-        print(f"{path.stem:>6} {plain:8.0f} {min(cold):8.0f} {min(warm):8.0f} {plain / min(cold):7.1f} {plain / min(warm):7.1f}", flush=True)
+            print(f"{name:>6} nothing ran on Tandem")
+        results.append(
+            {"query": name, "plain_ms": best, "cold_ms": min(cold), "warm_ms": min(warm), "nodes": nodes(frame)})
+        print(f"{name:>6} {best:8.0f} {min(cold):8.0f} {min(warm):8.0f} {best / min(cold):7.1f} {best / min(warm):7.1f}", flush=True)
     total = {key: sum(result[key] for result in results) for key in ("plain_ms", "cold_ms", "warm_ms")}
     print(f"{'all':>6} {total['plain_ms']:8.0f} {total['cold_ms']:8.0f} {total['warm_ms']:8.0f} "
           f"{total['plain_ms'] / total['cold_ms']:7.1f} {total['plain_ms'] / total['warm_ms']:7.1f}")

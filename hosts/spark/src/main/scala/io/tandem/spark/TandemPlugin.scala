@@ -28,6 +28,10 @@ class TandemDriverPlugin extends DriverPlugin {
   override def init(context: SparkContext, plugin: PluginContext): JavaMap[String, String] = {
     append(plugin, "spark.sql.extensions", classOf[TandemExtensions].getName)
     append(plugin, "spark.sql.extendedExplainProviders", classOf[TandemExplain].getName)
+    // Partial aggregates leave few rows: a file for each of 200 partitions takes longer than sorting them into one.
+    plugin.conf.setIfMissing("spark.shuffle.sort.bypassMergeThreshold", "1")
+    // The pages of its hash tables are 64 MB otherwise, and clearing one takes longer than most build sides do.
+    plugin.conf.setIfMissing("spark.buffer.pageSize", "4m")
     // Ids of applications repeat between masters, and there is none yet here; builds must never be taken for another's.
     Collections.singletonMap(TandemPlugin.Application, s"${context.appName}-${UUID.randomUUID()}")
   }

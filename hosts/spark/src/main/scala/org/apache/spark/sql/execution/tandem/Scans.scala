@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.FileSourceOptions
 import org.apache.spark.sql.catalyst.expressions.{Attribute, FileSourceMetadataAttribute}
 import org.apache.spark.sql.catalyst.util.{CaseInsensitiveMap, ResolveDefaultColumnsUtils}
 import org.apache.spark.sql.execution.FileSourceScanExec
-import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
+import org.apache.spark.sql.execution.datasources.PartitionedFile
 import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, ParquetOptions}
 import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
 import org.apache.spark.sql.types._
@@ -56,13 +56,6 @@ object Scans {
     table.build()
   }
 
-  /** Adds the files of a task to a table. */
-  def withSplits(table: Table, partition: FilePartition, partitionSchema: StructType): Table = {
-    val whole = table.toBuilder
-    partition.files.foreach(file => whole.addSplits(split(file, partitionSchema)))
-    whole.build()
-  }
-
   private def column(attribute: Attribute, partition: Int, scan: FileSourceScanExec): Column = {
     val column = Column.newBuilder.setKind(Types.of(attribute.dataType)).setNullable(true)
     if (partition >= 0) column.setName(attribute.name).setPartition(partition)
@@ -70,7 +63,8 @@ object Scans {
     column.build()
   }
 
-  private def split(file: PartitionedFile, partitionSchema: StructType): Split = {
+  /** Writes a part of a file. */
+  def split(file: PartitionedFile, partitionSchema: StructType): Split = {
     val uri = file.pathUri
     if (uri.getScheme != null && uri.getScheme != "file") throw new Unsupported(s"$uri is not a local file")
     val split = Split.newBuilder

@@ -8,8 +8,9 @@ import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, SortOrder}
 import org.apache.spark.sql.catalyst.optimizer.BuildLeft
-import org.apache.spark.sql.catalyst.plans.physical.Partitioning
+import org.apache.spark.sql.catalyst.plans.physical.{Partitioning, UnknownPartitioning}
 import org.apache.spark.sql.execution._
+import org.apache.spark.sql.execution.datasources.FilePartition
 import org.apache.spark.sql.execution.joins.HashedRelation
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.vectorized.ColumnarBatch
@@ -79,8 +80,15 @@ case class TandemExec(plan: SparkPlan, children: Seq[SparkPlan], scalars: Seq[Ex
       command.addBlocks(Block.newBuilder.setName(Capture.block(index)).setKey(build.key))
       build
     }
+    val onJvm = TandemExec.onJvm(replaced, scalars).executeColumnar()
+    val splits = onJvm.partitions.map(_.asInstanceOf[FilePartition])
+    val shares = outputPartitioning match {
+      case _: UnknownPartitioning => Share.pack(splits, sparkContext.defaultParallelism)
+      case _ => splits.map(split => Share(split.index, Array(split)))
+    }
     new TandemRDD(
-      TandemExec.onJvm(replaced, scalars).executeColumnar(),
+      shares,
+      onJvm,
       command.build().toByteArray,
       scan.relation.partitionSchema,
       builds.toArray,

@@ -9,7 +9,7 @@ import io.tandem.spark.{Answer, Connection, Daemon, FallbackException, NodeFailu
 import org.apache.arrow.vector.ipc.ArrowStreamReader
 import org.slf4j.LoggerFactory
 
-import org.apache.spark.{Partition, TaskContext, TaskKilledException}
+import org.apache.spark.{NarrowDependency, Partition, TaskContext, TaskKilledException}
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.execution.datasources.FilePartition
 import org.apache.spark.sql.execution.metric.SQLMetric
@@ -17,43 +17,74 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.ArrowUtils
 import org.apache.spark.sql.vectorized.{ArrowColumnVector, ColumnVector, ColumnarBatch}
 
-/** Runs a pipeline in the daemon, one task for each group of splits that Spark made.
+/** The splits of one task: neighbours of those that Spark made for tasks of its own. */
+final case class Share(index: Int, parts: Array[FilePartition]) extends Partition
+
+object Share {
+  /** The most bytes of files of a task, where there are more tasks than the cores need. */
+  private val TaskBytes = 1L << 30
+
+  /** Makes two tasks for each core, or more where they would read more than [[TaskBytes]]: what a task costs Spark is more than
+    * the daemon needs for a split.
+    */
+  def pack(parts: Array[FilePartition], cores: Int): Array[Share] = {
+    val bytes = parts.map(_.files.map(_.length).sum)
+    val total = bytes.sum
+    val tasks = math.max(2L * cores, (total + TaskBytes - 1) / TaskBytes)
+    val shares = parts.indices.groupBy { index =>
+      if (parts.length <= tasks) index.toLong else bytes.take(index).sum * tasks / math.max(total, 1)
+    }
+    shares.toArray.sortBy(_._1).zipWithIndex.map { case ((_, indices), share) => Share(share, indices.map(parts).toArray) }
+  }
+}
+
+/** Names the splits of each task. */
+final class SharesOf(splits: RDD[ColumnarBatch], indices: Array[Array[Int]]) extends NarrowDependency(splits) {
+  override def getParents(partition: Int): Seq[Int] = indices(partition).toSeq
+}
+
+/** Runs a pipeline in the daemon.
   *
+  * @param shares     which splits are the task's
   * @param onJvm      the same rows computed by Spark, for tasks that the daemon cannot run
   * @param command    an `Execute` without splits
   * @param strict     whether a task that the daemon cannot run fails
   */
 final class TandemRDD(
+    @transient shares: Array[Share],
     onJvm: RDD[ColumnarBatch],
     command: Array[Byte],
     partitionSchema: StructType,
     builds: Array[BuildSide],
     strict: Boolean,
     metrics: Map[String, SQLMetric])
-    extends RDD[ColumnarBatch](onJvm) {
+    extends RDD[ColumnarBatch](onJvm.context, Seq(new SharesOf(onJvm, shares.map(_.parts.map(_.index))))) {
 
-  override protected def getPartitions: Array[Partition] = onJvm.partitions
+  override protected def getPartitions: Array[Partition] = shares.toArray[Partition]
 
   override protected def getPreferredLocations(split: Partition): Seq[String] =
-    split.asInstanceOf[FilePartition].preferredLocations().toSeq
+    split.asInstanceOf[Share].parts.flatMap(_.preferredLocations()).distinct.toSeq
 
   override def compute(split: Partition, context: TaskContext): Iterator[ColumnarBatch] = {
     val task = s"stage ${context.stageId()}.${context.stageAttemptNumber()}, " +
       s"partition ${context.partitionId()}.${context.attemptNumber()}"
-    try new TandemBatches(whole(split.asInstanceOf[FilePartition], task), builds, context, metrics)
+    val share = split.asInstanceOf[Share]
+    try new TandemBatches(whole(share, task), builds, context, metrics)
     catch {
       case reason @ (_: IOException | _: Unsupported) if !context.isInterrupted() && !Thread.currentThread.isInterrupted =>
         if (strict && !TandemRDD.ofTheData(reason)) throw new FallbackException(reason.getMessage)
         TandemRDD.log.warn(s"$task runs on the JVM: ${reason.getMessage}")
         metrics("tasksFallenBack") += 1
-        onJvm.iterator(split, context)
+        share.parts.iterator.flatMap(onJvm.iterator(_, context))
       case _: IOException => throw new TaskKilledException(context.getKillReason().getOrElse("cancelled"))
     }
   }
 
-  private def whole(partition: FilePartition, task: String): Execute = {
+  private def whole(share: Share, task: String): Execute = {
     val whole = Execute.parseFrom(command).toBuilder.setName(task)
-    whole.setTables(0, Scans.withSplits(whole.getTables(0), partition, partitionSchema)).build()
+    val table = whole.getTablesBuilder(0)
+    for (part <- share.parts; file <- part.files) table.addSplits(Scans.split(file, partitionSchema))
+    whole.build()
   }
 }
 
