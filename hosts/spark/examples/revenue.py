@@ -24,6 +24,7 @@ revenue = spark.sql(
        from lineorder join date on lo_orderdate = d_datekey
        where lo_discount between 1 and 3 group by d_year order by d_year"""
 )
-revenue.show()
-revenue.explain()
+for row in revenue.collect():
+    print(f"{row.d_year} {row.revenue:>15,}")
+revenue.explain()  # the plan that ran
 spark.stop()

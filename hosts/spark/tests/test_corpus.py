@@ -210,7 +210,7 @@ def test_not_taken(spark, tables, sql, reason):
 
 
 @pytest.mark.parametrize("sql", [
-    "select sum(i64) from types where i64 > 0",         # overflows
+    "select sum(9223372036854775000 + id) from types where id > 1",
     "select id, i32 + 1 from types where id < 9",       # overflows
     "select id, -i64 from types where id < 20",
     "select id, i32 % (i8 - i8) from types where id > 1",
@@ -287,11 +287,28 @@ def test_columns_that_old_files_lack_are_null(spark, tables):
     check(spark, "select b, count(*) from evolved group by b")
 
 
-def test_timestamps_of_96_bits_run_on_the_jvm(spark, tables):
-    path = tables + "/int96"  # Spark's default
-    spark.sql("select id, timestamp_micros(id * 1000000007) ts from range(20)").coalesce(1).write.mode("overwrite").parquet(path)
+INSTANTS = """select id, case id when 3 then null when 4 then timestamp'0002-02-03 04:05:06Z' when 5 then
+    timestamp'9998-12-31 23:59:59.999999Z' else timestamp_micros((id - 10) * 1000000007) end ts from range(20)"""
+
+
+def test_timestamps_of_96_bits(spark, tables):
+    """Spark's default."""
+    path = tables + "/int96"
+    spark.sql(INSTANTS).coalesce(1).write.mode("overwrite").parquet(path)
     spark.read.parquet(path).createOrReplaceTempView("int96")
-    check(spark, "select id, ts from int96 where id > 3", on_jvm=1)
+    check(spark, "select id, ts from int96 where id > 1")
+    check(spark, "select min(ts), max(ts), count(ts) from int96 where ts < timestamp'1970-01-01 00:00:00Z'")
+
+
+def test_timestamps_of_96_bits_in_the_old_calendar(spark, tables):
+    path = tables + "/int96-old"
+    spark.conf.set("spark.sql.parquet.int96RebaseModeInWrite", "LEGACY")
+    try:
+        spark.sql(INSTANTS).coalesce(1).write.mode("overwrite").parquet(path)
+    finally:
+        spark.conf.unset("spark.sql.parquet.int96RebaseModeInWrite")
+    spark.read.parquet(path).createOrReplaceTempView("int96_old")
+    check(spark, "select id, ts from int96_old where id > 1", on_jvm=1)
 
 
 def test_names_that_differ_only_in_case(spark, tables):

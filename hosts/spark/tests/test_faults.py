@@ -177,26 +177,85 @@ def test_cancel_stops_the_work_in_the_daemon(program):
     """)
 
 
-def test_two_applications_share_a_daemon(program):
-    program("""
-        import subprocess
-        run(fallen_back=False)
-        process = pid()
-        other = subprocess.run([sys.executable, "-c", '''
+OTHER = """
 import sys
-sys.path.insert(0, %r)
+sys.path.insert(0, {tests!r})
 from conftest import *
-spark = session(%r)
-spark.read.parquet(%r).createOrReplaceTempView("t")
+directory = {directory!r}
+spark = session(directory)
+spark.read.parquet(directory + "/rows").createOrReplaceTempView("t")
 frame = spark.sql("select k, sum(id) from t where id > 5 group by k")
 frame.collect()
 assert metric(frame, "tasksFallenBack") == 0
 assert metric(frame, "columnsCached") > 0, "the other application's columns were not found"
-assert len(daemons(%r)) == 1
+assert len(daemons(directory)) == 1
 spark.stop()
-''' % (sys.path[0], directory, rows, directory)], capture_output=True, text=True, timeout=80)
+"""
+
+
+def test_two_applications_share_a_daemon(program):
+    other = Path(program.directory) / "other.py"
+    other.write_text(OTHER.format(tests=str(Path(__file__).parent), directory=program.directory))
+    program("""
+        import subprocess
+        run(fallen_back=False)
+        process = pid()
+        other = subprocess.run([sys.executable, directory + "/other.py"], capture_output=True, text=True, timeout=80)
         assert other.returncode == 0, other.stderr[-3000:]
         assert pid() == process
         run(fallen_back=False)
         spark.stop()
     """)
+
+
+def test_memory_runs_out(program):
+    """A command that collects more than the daemon allows runs on the JVM; the daemon goes on."""
+    program("""
+        import subprocess
+        run(fallen_back=False)
+        path = directory + "/small.sock"
+        small = subprocess.Popen(
+            [directory + "/node/tandem-node", "--socket", path, "--memory-limit", "1", "--with-parent"], stdin=subprocess.PIPE)
+        wait_until(lambda: os.path.exists(path), 10, "the daemon did not start")
+        spark.stop()
+        spark = session(directory, spark__tandem__socket=path)
+        spark.read.parquet(rows).createOrReplaceTempView("t")
+        spark.read.parquet(directory + "/dim").createOrReplaceTempView("d")
+        groups = "select id, s, count(*), sum(k) from t where id > 5 group by id, s"
+        frame = check(spark, groups, on_jvm=None)
+        assert metric(frame, "tasksFallenBack") > 0
+        run(fallen_back=False)
+        assert small.poll() is None
+        spark.stop()
+        small.stdin.close()
+        small.wait(10)
+    """)
+
+
+def test_the_machine_has_no_memory_for_the_daemon(program):
+    program("""
+        import resource
+        run(fallen_back=False)
+        process = pid()
+        used = int(open(f"/proc/{process}/statm").read().split()[0]) * resource.getpagesize()
+        resource.prlimit(process, resource.RLIMIT_AS, (used + (1 << 20), used + (1 << 20)))
+        spark.range(3000000).selectExpr("id", "id % 5 k").write.parquet(directory + "/more")
+        spark.read.parquet(directory + "/more").createOrReplaceTempView("t")
+        want = plain(spark, SQL)
+        run()
+        spark.stop()
+    """)
+
+
+def test_the_disk_is_full(program):
+    """The daemon cannot be unpacked."""
+    full = program.directory + "/full"
+    os.mkdir(full)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", full], check=True)
+    try:
+        program("""
+            run(fallen_back=True)
+            spark.stop()
+        """, settings=f"spark__tandem__directory={full + '/node'!r}")
+    finally:
+        subprocess.run(["umount", full], check=True)

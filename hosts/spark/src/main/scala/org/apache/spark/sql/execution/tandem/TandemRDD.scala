@@ -24,13 +24,13 @@ object Share {
   /** The most bytes of files of a task, where there are more tasks than the cores need. */
   private val TaskBytes = 1L << 30
 
-  /** Makes two tasks for each core, or more where they would read more than [[TaskBytes]]: what a task costs Spark is more than
-    * the daemon needs for a split.
+  /** Makes a task for each core, or more where they would read more than [[TaskBytes]]: what a task costs Spark is more than
+    * the daemon needs for a split, and the daemon evens out what is left of its tasks over its cores.
     */
   def pack(parts: Array[FilePartition], cores: Int): Array[Share] = {
     val bytes = parts.map(_.files.map(_.length).sum)
     val total = bytes.sum
-    val tasks = math.max(2L * cores, (total + TaskBytes - 1) / TaskBytes)
+    val tasks = math.max(cores.toLong, (total + TaskBytes - 1) / TaskBytes)
     val shares = parts.indices.groupBy { index =>
       if (parts.length <= tasks) index.toLong else bytes.take(index).sum * tasks / math.max(total, 1)
     }
