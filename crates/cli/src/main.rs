@@ -46,7 +46,7 @@ fn main() -> ExitCode {
 fn run(mut arguments: Arguments) -> Result<(), Failure> {
     match arguments.command.take() {
         Some(Command::Gen(generate)) => generate::run(&generate),
-        Some(Command::Bench(bench)) => bench::run(bench),
+        Some(Command::Bench(bench)) => bench::run(*bench),
         Some(Command::Demo(demo)) => demo::run(&demo),
         Some(Command::Devices(devices)) => devices::run(&devices),
         Some(Command::Serve(options)) => {
