@@ -34,8 +34,6 @@ def session(directory, master="local[2]", **settings):
         .config("spark.tandem.directory", f"{directory}/node")
         .config("spark.tandem.onFallback", "silent")
     )
-    if os.environ.get("TANDEM_NODE"):
-        builder = builder.config("spark.tandem.binary", os.environ["TANDEM_NODE"])
     for key, value in settings.items():
         builder = builder.config(key.replace("__", "."), value)
     made = builder.getOrCreate()

@@ -28,13 +28,14 @@ object Share {
     * the daemon needs for a split, and the daemon evens out what is left of its tasks over its cores.
     */
   def pack(parts: Array[FilePartition], cores: Int): Array[Share] = {
-    val bytes = parts.map(_.files.map(_.length).sum)
-    val total = bytes.sum
+    val before = parts.scanLeft(0L)((bytes, part) => bytes + part.files.map(_.length).sum)
+    val total = before.last
     val tasks = math.max(cores.toLong, (total + TaskBytes - 1) / TaskBytes)
-    val shares = parts.indices.groupBy { index =>
-      if (parts.length <= tasks) index.toLong else bytes.take(index).sum * tasks / math.max(total, 1)
+    def share(index: Int): Long =
+      if (parts.length <= tasks) index else (before(index).toDouble / math.max(total, 1) * tasks).toLong
+    parts.indices.groupBy(share).toArray.sortBy(_._1).zipWithIndex.map { case ((_, indices), task) =>
+      Share(task, indices.map(parts).toArray)
     }
-    shares.toArray.sortBy(_._1).zipWithIndex.map { case ((_, indices), share) => Share(share, indices.map(parts).toArray) }
   }
 }
 
