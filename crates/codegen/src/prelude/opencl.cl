@@ -69,12 +69,10 @@ FUNCTION void add_words(volatile GLOBAL u32 *words, u64 value) {
     const u32 begin = min((u32)ITEM * share, (u32)(rows)); \
     const u32 end = min(begin + share, (u32)(rows)); \
     for (u32 row = begin; row < end; row++)
-// Loops that vector code makes no faster, but longer to compile.
+// A loop that vector code makes no faster, but longer to compile.
 #ifdef __clang__
-#define SCALAR _Pragma("clang loop vectorize(disable)")
 #define SHORT _Pragma("clang loop vectorize(disable) unroll(disable)")
 #else
-#define SCALAR
 #define SHORT
 #endif
 // The same a strip at a time: a byte for each row that tells whether it is left, then a list of those that are.
@@ -110,7 +108,7 @@ FUNCTION void add_words(volatile GLOBAL u32 *words, u64 value) {
         u32 masked = 0; \
         SHORT for (u32 word = 0; word < (strip_rows + 7) / 8; word++) masked += (u32)popcount(left[word]); \
         const int many = masked > strip_rows / 4; \
-        if (many) { SCALAR MASK_ROWS(row, &= test); } \
+        if (many) { MASK_ROWS(row, &= test); } \
         LIST_FEW_MASKED_ROWS(); \
         if (!many) KEEP_ROWS(row, test); \
     } while (0)
