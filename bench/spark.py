@@ -34,6 +34,8 @@ class Node:
         self.process = subprocess.Popen(
             [*self.command, "--socket", self.socket, "--with-parent", "--log", "error"], stdin=subprocess.PIPE)
         while not os.path.exists(self.socket):
+            if self.process.poll() is not None:
+                sys.exit("error: the daemon ended at once")
             time.sleep(0.01)
 
     def stop(self):
@@ -71,10 +73,15 @@ def main():
     parser.add_argument("--plain", metavar="MASTER", help="only plain Spark; used by the program itself")
     arguments = parser.parse_args()
 
-    directory = tempfile.mkdtemp(prefix="tandem-bench-")
-    if arguments.plain:
-        arguments.master = arguments.plain
-        return plain(arguments, directory)
+    with tempfile.TemporaryDirectory(prefix="tandem-bench-", ignore_cleanup_errors=True) as directory:
+        if arguments.plain:
+            arguments.master = arguments.plain
+            plain(arguments, directory)
+        else:
+            compare(arguments, directory)
+
+
+def compare(arguments, directory):
     node = Node(arguments.node, directory + "/node.sock")
     cluster = None
     try:

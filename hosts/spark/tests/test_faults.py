@@ -249,6 +249,8 @@ def test_the_machine_has_no_memory_for_the_daemon(program):
 
 def test_the_disk_is_full(program):
     """The daemon cannot be unpacked."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a disk that is full")
     full = program.directory + "/full"
     os.mkdir(full)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", full], check=True)
