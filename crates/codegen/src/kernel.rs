@@ -297,7 +297,8 @@ impl<'f> Generator<'f> {
             let test = self.test(set)?;
             self.text.line(format!("KEEP_ROWS(row, {test});"));
         }
-        self.text.open("FOR_LISTED(at) {");
+        let writes = matches!(self.input.fused.sink, FusedSink::Rows { .. });
+        self.text.open(if writes { "SHORT FOR_LISTED(at) {" } else { "FOR_LISTED(at) {" });
         self.text.line("const u32 row = listed[at];");
         self.loops += 1;
         Ok(())

@@ -28,7 +28,7 @@ KERNEL void count(
         STRIP_OF_ROWS(strip);
         LIST_ROWS(row, set0[(u32)c0[row] + shift0]);
         KEEP_ROWS(row, IN_SET(set1, (u32)c1[row] + shift1));
-        FOR_LISTED(at) {
+        SHORT FOR_LISTED(at) {
             const u32 row = listed[at];
             const int t0 = !VALID(v2, row);
             const i64 t1 = b2 + (i64)c2[row];
@@ -70,7 +70,7 @@ KERNEL void generate(
         STRIP_OF_ROWS(strip);
         LIST_ROWS(row, set0[(u32)c0[row] + shift0]);
         KEEP_ROWS(row, IN_SET(set1, (u32)c1[row] + shift1));
-        FOR_LISTED(at) {
+        SHORT FOR_LISTED(at) {
             const u32 row = listed[at];
             const int t0 = !VALID(v2, row);
             const i64 t1 = b2 + (i64)c2[row];
