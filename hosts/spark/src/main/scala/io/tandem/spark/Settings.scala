@@ -1,6 +1,7 @@
 package io.tandem.spark
 
 import org.apache.spark.SparkConf
+import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.internal.SQLConf
 
 /** The settings, each with its default. Those of a session are read for every plan, the others when a process starts. */
@@ -10,6 +11,7 @@ object Settings {
   val OnFallback = "spark.tandem.onFallback" // warn: log each reason; error: fail the query; silent: only explain tells
   val FloatSums = "spark.tandem.floatSums"   // true: sums of floats may differ from Spark's in the last digits
   val Mode = "spark.tandem.mode"             // cpu, gpu, or empty: as the daemon was started
+  val BuildBytes = "spark.tandem.buildBytes" // 128m: build sides of joins over files up to this size are read by the daemon
   val TimeLimit = "spark.tandem.timeLimit"   // of one task's command, such as 10min; 0: the daemon's
   // of a process
   val Socket = "spark.tandem.socket"         // of a daemon that runs already; empty: each node starts one
@@ -37,6 +39,9 @@ object Settings {
 
   /** Tells whether sums of floats may be computed in another order than Spark's. */
   def floatSums(conf: SQLConf): Boolean = conf.getConfString(FloatSums, "true").trim.toLowerCase == "true"
+
+  /** Returns how large the files of a build side may be that a daemon makes itself; 0: Spark broadcasts them all. */
+  def buildBytes(conf: SQLConf): Long = JavaUtils.byteStringAsBytes(conf.getConfString(BuildBytes, "128m"))
 
   /** Returns the cores that Spark gave an executor: what its daemon's threads are capped by. */
   def cores(conf: SparkConf): Int = {

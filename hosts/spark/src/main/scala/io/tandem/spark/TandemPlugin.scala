@@ -5,7 +5,7 @@ import java.util.{Collections, Map => JavaMap, UUID}
 import org.apache.spark.SparkContext
 import org.apache.spark.api.plugin.{DriverPlugin, ExecutorPlugin, PluginContext, SparkPlugin}
 import org.apache.spark.sql.{SparkSessionExtensions, SparkSessionExtensionsProvider}
-import org.apache.spark.sql.execution.tandem.{TandemColumnarRule, TandemExplain}
+import org.apache.spark.sql.execution.tandem.{InPlace, SmallSort, TandemColumnarRule, TandemExplain}
 
 /** The plugin: `spark.plugins=io.tandem.spark.TandemPlugin` is all that a user sets.
   *
@@ -51,7 +51,11 @@ class TandemExecutorPlugin extends ExecutorPlugin {
   override def shutdown(): Unit = Daemon.close()
 }
 
-/** Puts the rule into a session. */
+/** Puts the rules into a session. */
 class TandemExtensions extends SparkSessionExtensionsProvider {
-  override def apply(extensions: SparkSessionExtensions): Unit = extensions.injectColumnar(_ => TandemColumnarRule)
+  override def apply(extensions: SparkSessionExtensions): Unit = {
+    extensions.injectQueryStagePrepRule(_ => InPlace)
+    extensions.injectPlannerStrategy(_ => SmallSort)
+    extensions.injectColumnar(_ => TandemColumnarRule)
+  }
 }

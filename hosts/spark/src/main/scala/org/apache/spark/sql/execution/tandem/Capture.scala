@@ -15,7 +15,7 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.aggregate.HashAggregateExec
 import org.apache.spark.sql.execution.joins.BroadcastHashJoinExec
 
-/** Stands for an input of a captured plan: 0 is the scan, the others are broadcasts. */
+/** Stands for an input of a captured plan: a scan, or a broadcast. */
 case class TandemInput(index: Int, output: Seq[Attribute]) extends LeafExecNode {
   override protected def doExecute(): Nothing = throw new IllegalStateException("an input of a pipeline runs elsewhere")
 }
@@ -23,12 +23,12 @@ case class TandemInput(index: Int, output: Seq[Attribute]) extends LeafExecNode 
 /** A part of a plan that is a pipeline: partial aggregate ← (project | filter | broadcast hash join)* ← scan.
   *
   * @param plan   the part, with its inputs replaced by [[TandemInput]]
-  * @param inputs the scan, then the broadcasts
+  * @param inputs the scan, then those of builds that are made of files, and the broadcasts
   */
 case class Captured(plan: SparkPlan, inputs: Seq[SparkPlan])
 
 object Capture {
-  val Table = "t"
+  def table(index: Int): String = s"t$index"
   def block(index: Int): String = s"b$index"
 
   /** Names a kind of join for people. */
@@ -40,14 +40,16 @@ object Capture {
   /** Cuts a part out of a plan; `None` if it has not the form of a pipeline over a scan of files. */
   def cut(plan: SparkPlan): Option[Captured] = {
     val inputs = ArrayBuffer.empty[SparkPlan]
-    def build(plan: SparkPlan): SparkPlan = {
+    def input(plan: SparkPlan): SparkPlan = {
       inputs += plan
       TandemInput(inputs.size - 1, plan.output)
     }
+    def build(plan: SparkPlan): SparkPlan = plan match {
+      case files: TandemBuild => files.copy(child = stream(files.child).get)
+      case broadcast => input(broadcast)
+    }
     def stream(plan: SparkPlan): Option[SparkPlan] = plan match {
-      case scan: FileSourceScanExec =>
-        inputs += scan
-        Some(TandemInput(0, scan.output))
+      case scan: FileSourceScanExec => Some(input(scan))
       case _: ProjectExec | _: FilterExec => stream(plan.children.head).map(child => plan.withNewChildren(Seq(child)))
       case join: BroadcastHashJoinExec =>
         join.buildSide match {
@@ -96,9 +98,9 @@ final class Translation(plan: SparkPlan, value: ScalarSubquery => Any, floatSums
 
   /** Writes the steps of a plan, from the scan up; the slots of its output are known afterwards. */
   private def stream(plan: SparkPlan): Unit = plan match {
-    case TandemInput(_, output) =>
+    case TandemInput(index, output) =>
       val columns = output.indices.map(Integer.valueOf).asJava
-      val table = TableSource.newBuilder.setTable(Capture.Table).addAllColumns(columns)
+      val table = TableSource.newBuilder.setTable(Capture.table(index)).addAllColumns(columns)
       writer = new PipelineWriter(Source.newBuilder.setTable(table).build())
       output.foreach(column => slots(column.exprId) = define(column, column.nullable))
     case filter: FilterExec =>
@@ -126,14 +128,14 @@ final class Translation(plan: SparkPlan, value: ScalarSubquery => Any, floatSums
       }
       stream(streamed)
       computes = true
-      probe(join, streamedKeys, build.asInstanceOf[TandemInput], buildKeys)
+      probe(join, streamedKeys, build, buildKeys)
     case other => throw new Unsupported(s"${other.nodeName} stays with Spark")
   }
 
   private def probe(
       join: BroadcastHashJoinExec,
       streamedKeys: Seq[Expression],
-      build: TandemInput,
+      build: SparkPlan,
       buildKeys: Seq[Expression]): Unit = {
     val kind = (join.joinType, join.buildSide) match {
       case (_: InnerLike, _) => JoinKind.JOIN_KIND_INNER
@@ -166,16 +168,24 @@ final class Translation(plan: SparkPlan, value: ScalarSubquery => Any, floatSums
     }
   }
 
-  /** Writes the pipeline that builds from a broadcast's rows; returns its index. */
-  private def finishBuild(build: TandemInput, keys: Seq[Expression]): Int = {
-    val source = Source.newBuilder.setBlock(BlockSource.newBuilder.setName(Capture.block(build.index)))
-    val rows = new PipelineWriter(source.build())
-    val columns = build.output.map(column => column.exprId -> rows.define(column.name, Types.of(column.dataType), column.nullable))
-    val translate = new Expressions(columns.toMap.get(_), value)
+  /** Writes the pipeline that builds from a broadcast's rows, or from files; returns its index. */
+  private def finishBuild(build: SparkPlan, keys: Seq[Expression]): Int = {
+    val (probing, probed) = (writer, slots.toMap)
+    slots.clear()
+    build match {
+      case TandemInput(index, output) =>
+        val source = Source.newBuilder.setBlock(BlockSource.newBuilder.setName(Capture.block(index)))
+        writer = new PipelineWriter(source.build())
+        output.foreach(column => slots(column.exprId) = define(column, column.nullable))
+      case files => stream(files.children.head)
+    }
     val sink = Build.newBuilder
-      .addAllKeys(keys.map(translate.ordered).asJava)
-      .addAllPayload(columns.map(column => Integer.valueOf(column._2)).asJava)
-    pipelines += rows.finish(Sink.newBuilder.setBuild(sink).build())
+      .addAllKeys(keys.map(expressions.ordered).asJava)
+      .addAllPayload(build.output.map(column => Integer.valueOf(slotOf(column))).asJava)
+    pipelines += writer.finish(Sink.newBuilder.setBuild(sink).build())
+    slots.clear()
+    slots ++= probed
+    writer = probing
     pipelines.size - 1
   }
 

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.FileSourceOptions
 import org.apache.spark.sql.catalyst.expressions.{Attribute, FileSourceMetadataAttribute}
 import org.apache.spark.sql.catalyst.util.{CaseInsensitiveMap, ResolveDefaultColumnsUtils}
 import org.apache.spark.sql.execution.FileSourceScanExec
-import org.apache.spark.sql.execution.datasources.PartitionedFile
+import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
 import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, ParquetOptions}
 import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
 import org.apache.spark.sql.types._
@@ -47,12 +47,13 @@ object Scans {
     scan.output.foreach(column => Types.of(column.dataType))
   }
 
-  /** Returns the table of a scan, without splits. */
-  def table(scan: FileSourceScanExec, conf: SQLConf): Table = {
-    val table = Table.newBuilder.setName(Capture.Table).setCaseSensitive(conf.caseSensitiveAnalysis)
+  /** Returns the table of a scan, with the given splits. */
+  def table(scan: FileSourceScanExec, name: String, splits: Seq[FilePartition], conf: SQLConf): Table = {
+    val table = Table.newBuilder.setName(name).setCaseSensitive(conf.caseSensitiveAnalysis)
     scan.output.zipWithIndex.foreach { case (attribute, index) =>
       table.addColumns(column(attribute, index - scan.requiredSchema.size, scan))
     }
+    for (part <- splits; file <- part.files) table.addSplits(split(file, scan.relation.partitionSchema))
     table.build()
   }
 

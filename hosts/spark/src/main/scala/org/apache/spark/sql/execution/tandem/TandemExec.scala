@@ -18,7 +18,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
 /** A pipeline that the daemon runs: the node that takes the place of a part of Spark's plan.
   *
   * @param plan       the part, with its inputs replaced by [[TandemInput]]
-  * @param children   the inputs: the scan, whose files the daemon reads itself, then the broadcasts
+  * @param children   the inputs: the scan, whose files the daemon reads itself, then scans of builds, and broadcasts
   * @param scalars    the scalar subqueries in `plan`, where Spark finds them to run them
   */
 case class TandemExec(plan: SparkPlan, children: Seq[SparkPlan], scalars: Seq[Expression]) extends SparkPlan {
@@ -71,14 +71,21 @@ case class TandemExec(plan: SparkPlan, children: Seq[SparkPlan], scalars: Seq[Ex
     val translation = new Translation(plan, subquery => values(subquery.exprId).eval(null), Settings.floatSums(conf))
     val command = Execute.newBuilder
       .setQuery(translation.query())
-      .addTables(Scans.table(scan, conf))
+      .addTables(Scans.table(scan, Capture.table(0), Nil, conf))
       .setMode(TandemExec.mode(conf.getConfString(Settings.Mode, "")))
       .setTimeLimitMs(JavaUtils.timeStringAsMs(conf.getConfString(Settings.TimeLimit, "0")))
-    val builds = children.indices.tail.map { index =>
-      val relation = children(index).executeBroadcast[HashedRelation]()
-      val build = new BuildSide(relation, children(index).schema)
-      command.addBlocks(Block.newBuilder.setName(Capture.block(index)).setKey(build.key))
-      build
+    val builds = children.indices.tail.flatMap { index =>
+      TandemExec.bare(children(index)) match {
+        case files: FileSourceScanExec =>
+          val splits = files.inputRDD.partitions.map(_.asInstanceOf[FilePartition])
+          command.addTables(Scans.table(files, Capture.table(index), splits.toSeq, conf))
+          None
+        case broadcast =>
+          val relation = broadcast.executeBroadcast[HashedRelation]()
+          val build = new BuildSide(relation, broadcast.schema)
+          command.addBlocks(Block.newBuilder.setName(Capture.block(index)).setKey(build.key))
+          Some(build)
+      }
     }
     val onJvm = TandemExec.onJvm(replaced, scalars).executeColumnar()
     val splits = onJvm.partitions.map(_.asInstanceOf[FilePartition])
@@ -130,8 +137,12 @@ object TandemExec {
   private def describe(plan: SparkPlan): Seq[String] = plan match {
     case TandemInput(_, output) => Seq(s"Scan(${output.map(_.name).mkString(", ")})")
     case join: joins.BroadcastHashJoinExec =>
-      val streamed = if (join.buildSide == BuildLeft) join.right else join.left
-      s"Probe(${Capture.kind(join.joinType)})" +: describe(streamed)
+      val (streamed, build) = if (join.buildSide == BuildLeft) (join.right, join.left) else (join.left, join.right)
+      val of = build match {
+        case files: TandemBuild => s" [${describe(files.child).mkString(" ← ")}]"
+        case _ => ""
+      }
+      s"Probe(${Capture.kind(join.joinType)})$of" +: describe(streamed)
     case other =>
       val name = other match {
         case aggregate: aggregate.HashAggregateExec =>

@@ -24,7 +24,7 @@ object TandemRule extends Rule[SparkPlan] {
   override def apply(plan: SparkPlan): SparkPlan =
     if (!Settings.enabled(plan.conf)) plan
     else {
-      val taken = take(plan)
+      val taken = take(InPlace(plan))
       val found = reasons(taken)
       if (found.nonEmpty) Settings.onFallback(plan.conf) match {
         case Silent =>
@@ -45,7 +45,10 @@ object TandemRule extends Rule[SparkPlan] {
   /** @param reasoned whether a node above has the reason for this chain already */
   private def replace(plan: SparkPlan, reasoned: Boolean): SparkPlan =
     try TandemExec.take(plan) match {
-        case Some(node) => node.withNewChildren(node.children.head +: node.children.tail.map(replace(_, reasoned = false)))
+        case Some(node) => node.mapChildren {
+            case scan: FileSourceScanExec => scan
+            case broadcast => replace(broadcast, reasoned = false)
+          }
         case None =>
           plan match {
             case scan: FileSourceScanExec if !reasoned => scan.setTagValue(Reason, Lone)
@@ -63,7 +66,7 @@ object TandemRule extends Rule[SparkPlan] {
   private def taken(plan: SparkPlan): Boolean = plan.exists(_.isInstanceOf[TandemExec])
 
   /** Spark's scan tells these functions, wherever they stand, which file a row came from. */
-  private def usesInputFile(plan: SparkPlan): Boolean = plan.exists(_.expressions.exists(_.exists {
+  def usesInputFile(plan: SparkPlan): Boolean = plan.exists(_.expressions.exists(_.exists {
     case _: InputFileName | _: InputFileBlockStart | _: InputFileBlockLength => true
     case _ => false
   }))
@@ -86,7 +89,7 @@ class TandemExplain extends ExtendedExplainGenerator {
       stages(adaptive.executedPlan)
     case adaptive: AdaptiveSparkPlanExec =>
       val enabled = Settings.enabled(adaptive.conf)
-      Seq(if (enabled) TandemRule.take(adaptive.inputPlan) else adaptive.inputPlan)
+      Seq(if (enabled) TandemRule.take(InPlace(adaptive.inputPlan)) else adaptive.inputPlan)
     case stage: QueryStageExec => stages(stage.plan)
     case other =>
       val inner = other.collect { case stage: QueryStageExec => stage; case adaptive: AdaptiveSparkPlanExec => adaptive }
