@@ -65,6 +65,7 @@ pub(crate) fn report(daemon: &Daemon) -> proto::Report {
     line("up", "gauge", "1 while commands are taken, 0 while draining", f64::from(!report.draining));
     line("uptime_seconds", "gauge", "Time since the start", report.uptime_ms as f64 / 1e3);
     line("threads", "gauge", "Worker threads", daemon.runtime.threads() as f64);
+    line("threads_active", "gauge", "Worker threads that clients' cores let run", daemon.runtime.active() as f64);
     line("connections", "gauge", "Open connections", report.connections as f64);
     line("connections_total", "counter", "Connections accepted", get(&counters.connections) as f64);
     line("connections_refused_total", "counter", "Connections refused", get(&counters.refused) as f64);

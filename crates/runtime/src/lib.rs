@@ -47,6 +47,11 @@ impl Runtime {
         self.pool.set_active(workers);
     }
 
+    /// Returns how many of the workers may run at once.
+    pub fn active(&self) -> usize {
+        self.pool.active()
+    }
+
     /// Runs `f(0)` to `f(tasks - 1)` on the workers and waits for them. The calling thread only waits.
     ///
     /// # Errors

@@ -85,6 +85,10 @@ impl Pool {
         self.threads.len()
     }
 
+    pub(crate) fn active(&self) -> usize {
+        lock(&self.shared.queue).active.min(self.threads())
+    }
+
     /// Lets only so many workers run (at least one); the others wait after their current task.
     pub(crate) fn set_active(&self, workers: usize) {
         lock(&self.shared.queue).active = workers.max(1);

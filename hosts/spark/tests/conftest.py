@@ -1,5 +1,6 @@
 """What the tests share: a session with the plugin, and the comparison of its rows with plain Spark's."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -158,6 +159,18 @@ def plain(spark, sql):
         return spark.sql(sql).collect()
     finally:
         spark.conf.set("spark.tandem.enabled", "true")
+
+
+@contextlib.contextmanager
+def settings(spark, values):
+    """Has settings in a session for a while."""
+    for key, value in values.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key in values:
+            spark.conf.unset(key)
 
 
 def check(spark, sql, nodes=None, on_jvm=0):

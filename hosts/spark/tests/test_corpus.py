@@ -6,7 +6,7 @@ A query is followed by the reason that `explain` must give where Tandem does not
 import os
 
 import pytest
-from conftest import assert_rows, check, metric, plain, reasons, tandem_nodes
+from conftest import assert_rows, check, final_plan, metric, plain, reasons, settings, tandem_nodes
 
 TYPES = """
     id int, b boolean, i8 tinyint, i16 smallint, i32 int, i64 bigint, f32 float, f64 double, d7 decimal(7,2),
@@ -195,6 +195,37 @@ def test_taken(spark, tables, sql):
     check(spark, sql)
 
 
+@pytest.mark.parametrize("sql", [sql for sql in TAKEN if " join " in sql or " in (select" in sql or "exists" in sql])
+def test_builds_that_spark_broadcasts(spark, tables, sql):
+    with settings(spark, {"spark.tandem.buildBytes": "0"}):
+        check(spark, sql)
+
+
+def test_builds_of_files(spark, tables):
+    """The daemon reads a build side itself if it is files, few bytes, and nothing else waits for it."""
+    sql = ("select /*+ broadcast(d) */ d.name, sum(t.i16) from types t join (select name, k * 2 k2 from dim where k > 3) d "
+           "on t.i32 = d.k2 group by d.name")
+    frame = check(spark, sql, nodes=1)
+    assert "[Project" in tandem_nodes(frame)[0] and metric(frame, "blocksSent") == 0
+    with settings(spark, {"spark.tandem.buildBytes": "10"}):
+        assert metric(check(spark, sql, nodes=2), "blocksSent") == 1
+    # An aggregate is not in the files.
+    of_groups = "select max(k) m from dim where k > 1 group by r"
+    check(spark, f"select /*+ broadcast(d) */ t.id from types t join ({of_groups}) d on t.i32 = d.m", nodes=2)
+
+
+def test_few_rows_are_sorted_in_one_task(spark, tables):
+    sql = "select s, sum(i16) total, count(*) n from types group by s order by n desc, s desc nulls first"
+    want = plain(spark, sql)
+    frame = spark.sql(sql)
+    assert frame.collect() == want
+    assert "rangepartitioning" not in final_plan(frame) and "Coalesce 1" in final_plan(frame)
+    with settings(spark, {"spark.sql.adaptive.coalescePartitions.minPartitionSize": "10"}):
+        frame = spark.sql(sql)
+        assert frame.collect() == want
+        assert "rangepartitioning" in final_plan(frame)
+
+
 @pytest.mark.parametrize("sql", EMPTY)
 def test_empty(spark, tables, sql):
     assert_rows(plain(spark, sql), spark.sql(sql).collect(), sql)
@@ -241,32 +272,32 @@ def condition(error):
     "select id, d38 * d38 from types where id > 990",
 ])
 def test_old_semantics(spark, tables, sql):
-    spark.conf.set("spark.sql.ansi.enabled", "false")
-    try:
-        want = plain(spark, sql)
-        assert_rows(want, spark.sql(sql).collect(), sql)
-    finally:
-        spark.conf.unset("spark.sql.ansi.enabled")
+    with settings(spark, {"spark.sql.ansi.enabled": "false"}):
+        assert_rows(plain(spark, sql), spark.sql(sql).collect(), sql)
 
 
-@pytest.mark.parametrize("settings", [
+@pytest.mark.parametrize("values", [
     {"spark.sql.adaptive.enabled": "false"},
     {"spark.sql.session.timeZone": "America/New_York"},
     {"spark.sql.caseSensitive": "true"},
     {"spark.sql.files.maxPartitionBytes": "20000"},
     {"spark.sql.parquet.enableVectorizedReader": "false"},
     {"spark.sql.codegen.wholeStage": "false"},
-], ids=lambda settings: next(iter(settings)))
-def test_under_other_settings(spark, tables, settings):
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    try:
+    {"spark.tandem.mode": "gpu"},
+], ids=lambda values: next(iter(values)))
+def test_under_other_settings(spark, tables, values):
+    with settings(spark, values):
         for sql in TAKEN[-22::3] + ["select id, ts from types where ts > timestamp '1970-03-01 00:00:00'"]:
             if "ID" not in sql:
                 check(spark, sql)
-    finally:
-        for name in settings:
-            spark.conf.unset(name)
+
+
+def test_on_a_device(spark, tables):
+    """Pipelines run on the OpenCL device of the node, builds of files too, and the node says so."""
+    sql = "select d.name, sum(t.i16), count(*) from types t join dim d on t.i32 = d.k where t.id > 5 group by d.name"
+    assert metric(check(spark, sql), "devicePipelines") == 0
+    with settings(spark, {"spark.tandem.mode": "gpu"}):
+        assert metric(check(spark, sql), "devicePipelines") > 0
 
 
 def test_dynamic_pruning_reads_only_the_partitions_that_join(spark, tables):

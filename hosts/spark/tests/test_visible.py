@@ -1,7 +1,7 @@
 """What a user sees: explain, settings, reasons, metrics."""
 
 import pytest
-from conftest import check, metric, reasons, tandem_nodes
+from conftest import check, metric, reasons, settings, tandem_nodes
 
 SQL = "select s, sum(id) from seen where id > 10 group by s"
 REFUSED = "select upper(s) from seen where id > 10"
@@ -35,6 +35,9 @@ def test_wrong_settings_are_refused_with_their_name(spark):
     spark.conf.set("spark.tandem.onFallback", "sometimes")
     with pytest.raises(Exception, match="spark.tandem.onFallback is warn, error or silent, not 'sometimes'"):
         spark.sql(REFUSED).collect()
+    with settings(spark, {"spark.tandem.buildBytes": "many"}):
+        with pytest.raises(Exception, match="spark.tandem.buildBytes is a size such as 128m, not 'many'"):
+            spark.sql(SQL).collect()
     spark.conf.set("spark.tandem.enabled", "maybe")
     with pytest.raises(Exception, match="spark.tandem.enabled is true or false, not 'maybe'"):
         spark.sql(SQL).collect()

@@ -4,7 +4,10 @@ use arrow::{
     array::AsArray,
     datatypes::{Decimal128Type, Int32Type, Int64Type},
 };
-use tandem_node::proto::{self, Class};
+use tandem_node::{
+    Client,
+    proto::{self, Class},
+};
 use tandem_pipeline::{Type, Value, proto as wire};
 
 use crate::fixture::*;
@@ -130,6 +133,41 @@ fn blocks_are_sent_once() {
     assert_eq!(client.status().unwrap().blocks, 0);
     run();
     assert_eq!(sent.load(std::sync::atomic::Ordering::Relaxed), 2);
+}
+
+#[test]
+fn workers_are_capped_by_the_cores_of_all_executors() {
+    let running = Running::start(|options| options.threads = 4);
+    let executor = |name: &str, cores| {
+        let (application, executor) = ("app-1".to_owned(), name.to_owned());
+        Client::connect_as(&running.socket, &proto::Hello { application, executor, cores, ..Client::hello() }).unwrap()
+    };
+    // A connection is greeted just before it counts, and counts until its end is seen.
+    let settles = |client: &mut Client, workers: usize| {
+        let (line, began) = (format!("tandem_threads_active {workers}\n"), std::time::Instant::now());
+        while !client.status().unwrap().prometheus.contains(&line) {
+            assert!(began.elapsed() < PATIENCE, "never {workers} workers");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    };
+    let mut first = executor("1", 1);
+    settles(&mut first, 1);
+    let second = executor("2", 2);
+    settles(&mut first, 3);
+    let third = executor("3", 7);
+    settles(&mut first, 4); // there are no more threads
+    drop((second, third));
+    settles(&mut first, 1);
+    // Connections of one executor count its cores once.
+    let (_again, second) = (executor("1", 1), executor("2", 1));
+    settles(&mut first, 2);
+    drop(second);
+    settles(&mut first, 1);
+    let path = running.sales();
+    let outcome = first.execute(&command(&by_region(0), vec![whole(&path)]), |_| unreachable!()).unwrap();
+    assert_eq!(regions(&outcome.batches), expected_by_region(0..ROWS));
+    let _unlimited = executor("4", 0);
+    settles(&mut first, 4);
 }
 
 #[test]

@@ -41,7 +41,11 @@ object Settings {
   def floatSums(conf: SQLConf): Boolean = conf.getConfString(FloatSums, "true").trim.toLowerCase == "true"
 
   /** Returns how large the files of a build side may be that a daemon makes itself; 0: Spark broadcasts them all. */
-  def buildBytes(conf: SQLConf): Long = JavaUtils.byteStringAsBytes(conf.getConfString(BuildBytes, "128m"))
+  def buildBytes(conf: SQLConf): Long = {
+    val text = conf.getConfString(BuildBytes, "128m")
+    try JavaUtils.byteStringAsBytes(text)
+    catch { case _: NumberFormatException => throw new IllegalArgumentException(s"$BuildBytes is a size such as 128m, not '$text'.") }
+  }
 
   /** Returns the cores that Spark gave an executor: what its daemon's threads are capped by. */
   def cores(conf: SparkConf): Int = {

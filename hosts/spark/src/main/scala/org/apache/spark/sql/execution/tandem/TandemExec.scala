@@ -62,6 +62,7 @@ case class TandemExec(plan: SparkPlan, children: Seq[SparkPlan], scalars: Seq[Ex
       "waitTime" -> time("time to wait for builds"),
       "taskTime" -> time("time in the daemon, as tasks see it"),
       "blocksSent" -> count("builds sent"),
+      "devicePipelines" -> count("pipelines run on devices"),
       "tasksFallenBack" -> count("tasks run on the JVM"))
   }
 

@@ -204,6 +204,7 @@ final class TandemBatches(
     metrics("waitTime") += trailer.getWaitNs
     metrics("taskTime") += System.nanoTime - started
     metrics("blocksSent") += answer.blocksSent
+    metrics("devicePipelines") += trailer.getPipelinesList.asScala.count(_.getDevice.nonEmpty)
     val input = context.taskMetrics().inputMetrics
     input.incBytesRead(trailer.getBytesRead)
     input.incRecordsRead(trailer.getRowsIn)
