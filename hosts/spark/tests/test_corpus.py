@@ -214,6 +214,48 @@ def test_builds_of_files(spark, tables):
     check(spark, f"select /*+ broadcast(d) */ t.id from types t join ({of_groups}) d on t.i32 = d.m", nodes=2)
 
 
+def test_builds_of_files_beside_broadcasts(spark, tables):
+    """AQE must not take a broadcast that is still to be made for the whole pipeline: it would drop what is above."""
+    for groups in ("group by r", ""):
+        joined = ("select /*+ broadcast(d), broadcast(x) */ t.id from types t join dim d on t.i32 = d.k "
+                  f"join (select min(r) r, max(k) m from dim where k > 1 {groups}) x on t.i16 % 4 = x.r")
+        everything = [row.id for row in check(spark, joined, nodes=2).collect()]
+        assert len(everything) > 20
+        for limit in (1, 10, len(everything) - 1):
+            found = [row.id for row in spark.sql(f"{joined} limit {limit}").collect()]
+            assert len(found) == limit and set(found) <= set(everything)
+        ordered = spark.sql(f"{joined} order by t.id desc")
+        assert [row.id for row in ordered.collect()] == sorted(everything, reverse=True)
+        assert "Coalesce 1" not in final_plan(ordered)
+
+
+@pytest.mark.parametrize("sql", [
+    # a join inside of what is broadcast, whose other side is not a pipeline
+    "select t.id, x.name from types t join (select /*+ broadcast(d) */ a.m, d.name from "
+    "(select max(k) m from dim group by r) a left join dim d on a.m = d.k) x on t.i32 = x.m where t.id > 1",
+    # one build that cannot be taken, one that can
+    "select /*+ broadcast(a), broadcast(b) */ t.id, a.name from types t join dim a on t.i32 = a.k "
+    "join (select k from dim where upper(name) like 'DIM1%') b on t.i16 = b.k where t.id > 1",
+    # no partition, so no file, is left of a build; and one
+    "select /*+ broadcast(p) */ t.id, p.label from types t left join parts p on t.id = p.id and p.region = 99 where t.id > 1",
+    "select /*+ broadcast(p) */ t.id, p.label, p.region from types t join parts p on t.id = p.id and p.region = 2 where t.id > 1",
+])
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_builds_of_many_forms(spark, tables, sql, adaptive):
+    with settings(spark, {"spark.sql.adaptive.enabled": adaptive}):
+        check(spark, sql)
+
+
+def test_switched_off_between_planning_and_running(spark, tables):
+    sql = "select d.name, sum(t.i16) from types t join dim d on t.i32 = d.k group by d.name"
+    want = plain(spark, sql)
+    frame = spark.sql(sql)
+    assert "runs 1 part of this plan" in reasons(frame)
+    with settings(spark, {"spark.tandem.enabled": "false"}):
+        assert_rows(want, frame.collect())
+    assert not tandem_nodes(frame)
+
+
 def test_few_rows_are_sorted_in_one_task(spark, tables):
     sql = "select s, sum(i16) total, count(*) n from types group by s order by n desc, s desc nulls first"
     want = plain(spark, sql)

@@ -1,7 +1,8 @@
 package org.apache.spark.sql.execution.tandem
 
 import java.lang.ref.SoftReference
-import java.util.{HashMap, UUID}
+import java.util.UUID
+import java.util.concurrent.ConcurrentHashMap
 
 import scala.util.Try
 
@@ -12,6 +13,7 @@ import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, DynamicPruning, PlanExpression}
+import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight}
 import org.apache.spark.sql.catalyst.plans.physical.{BroadcastMode, BroadcastPartitioning, Partitioning}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution._
@@ -31,32 +33,48 @@ object InPlace extends Rule[SparkPlan] {
   private def prunes(plan: SparkPlan): Boolean =
     plan.exists(_.expressions.exists(_.exists(_.isInstanceOf[DynamicPruning])))
 
+  /** Puts what was not taken in the end back to what Spark can run. */
+  def undo(plan: SparkPlan): SparkPlan = plan.transformUp { case TandemBuild(mode, child) => BroadcastExchangeExec(mode, child) }
+
   private def place(plan: SparkPlan): SparkPlan = Capture.cut(plan).map(_ => builds(plan)) match {
     case Some(changed) if (changed ne plan) && isTaken(changed) => changed
     case _ => plan.mapChildren(place)
   }
 
   private def isTaken(plan: SparkPlan): Boolean =
-    try TandemExec.take(plan).nonEmpty
+    try TandemExec.make(plan).nonEmpty
     catch { case _: Unsupported => false }
 
-  /** Replaces the broadcasts of a pipeline that can be. */
+  /** Replaces the broadcasts of a pipeline that can be, and looks for pipelines in the others. */
   private def builds(plan: SparkPlan): SparkPlan = plan match {
-    case join: BroadcastHashJoinExec => join.mapChildren {
-        case BroadcastExchangeExec(mode, child) if !join.isNullAwareAntiJoin && isPlain(child) => TandemBuild(mode, child)
-        case streamed => builds(streamed)
+    case join: BroadcastHashJoinExec =>
+      val (left, right) = (join.left, join.right)
+      join.buildSide match {
+        case BuildLeft => join.withNewChildren(Seq(build(left, join), builds(right)))
+        case BuildRight => join.withNewChildren(Seq(builds(left), build(right, join)))
       }
     case other => other.mapChildren(builds)
   }
 
-  /** Tells whether a plan is one of filters and projections of not too many bytes of files. */
-  private def isPlain(plan: SparkPlan): Boolean = plan match {
-    case scan: FileSourceScanExec =>
-      isKnown(scan) && scan.relation.location.sizeInBytes <= Settings.buildBytes(plan.conf) &&
-      Try(Scans.check(scan, plan.conf)).isSuccess
-    case _: ProjectExec | _: FilterExec => isKnown(plan) && isPlain(plan.children.head)
-    case _ => false
+  private def build(plan: SparkPlan, join: BroadcastHashJoinExec): SparkPlan = plan match {
+    case BroadcastExchangeExec(mode, child) if !join.isNullAwareAntiJoin && isPlain(child) => TandemBuild(mode, child)
+    case other => other.mapChildren(place)
   }
+
+  /** Tells whether a plan is one of filters and projections of not too many bytes of files, and can be taken. */
+  private def isPlain(plan: SparkPlan): Boolean = plan match {
+    case scan: FileSourceScanExec => isSmall(scan) && Try(Scans.check(scan, plan.conf)).isSuccess
+    case _ =>
+      def isChain(plan: SparkPlan): Boolean = plan match {
+        case scan: FileSourceScanExec => isSmall(scan)
+        case _: ProjectExec | _: FilterExec => isKnown(plan) && isChain(plan.children.head)
+        case _ => false
+      }
+      isChain(plan) && isTaken(plan)
+  }
+
+  private def isSmall(scan: FileSourceScanExec): Boolean =
+    isKnown(scan) && scan.relation.location.sizeInBytes <= Settings.buildBytes(scan.conf)
 
   /** Tells whether a node needs no other query's result. */
   private def isKnown(plan: SparkPlan): Boolean = !plan.expressions.exists(_.exists(_.isInstanceOf[PlanExpression[_]]))
@@ -82,16 +100,10 @@ case class TandemBuild(mode: BroadcastMode, child: SparkPlan) extends UnaryExecN
 final class BuiltHere(name: String, rows: RDD[InternalRow], partitions: Array[Partition], mode: BroadcastMode)
     extends Broadcast[HashedRelation](-1) {
 
-  override protected def getValue(): HashedRelation = BuiltHere.relations.synchronized {
-    val known = Option(BuiltHere.relations.get(name)).flatMap(reference => Option(reference.get))
-    known.getOrElse {
-      val context = TaskContext.get()
-      val all = partitions.iterator.flatMap(rows.iterator(_, context)).map(_.copy())
-      val relation = mode.transform(all, None).asInstanceOf[HashedRelation]
-      BuiltHere.relations.values.removeIf(_.get == null)
-      BuiltHere.relations.put(name, new SoftReference(relation))
-      relation
-    }
+  override protected def getValue(): HashedRelation = BuiltHere.held(name).value {
+    val context = TaskContext.get()
+    val all = partitions.iterator.flatMap(rows.iterator(_, context)).map(_.copy())
+    mode.transform(all, None).asInstanceOf[HashedRelation]
   }
 
   override protected def doUnpersist(blocking: Boolean): Unit = ()
@@ -99,5 +111,25 @@ final class BuiltHere(name: String, rows: RDD[InternalRow], partitions: Array[Pa
 }
 
 object BuiltHere {
-  private val relations = new HashMap[String, SoftReference[HashedRelation]]
+  private val relations = new ConcurrentHashMap[String, Held]
+
+  /** A relation that the tasks of an executor share, for as long as there is memory for it. */
+  private final class Held {
+    private var relation = new SoftReference[HashedRelation](null)
+
+    def isEmpty: Boolean = relation.get == null
+
+    def value(make: => HashedRelation): HashedRelation = synchronized {
+      Option(relation.get).getOrElse {
+        val made = make
+        relation = new SoftReference(made)
+        made
+      }
+    }
+  }
+
+  private def held(name: String): Held = {
+    if (!relations.containsKey(name)) relations.values.removeIf(_.isEmpty)
+    relations.computeIfAbsent(name, _ => new Held)
+  }
 }

@@ -2,9 +2,11 @@ package org.apache.spark.sql.execution.tandem
 
 import io.tandem.spark.Settings
 
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Sort}
-import org.apache.spark.sql.execution.{CoalesceExec, SortExec, SparkPlan, SparkStrategy}
-import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, QueryStageExec}
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project, Sort}
+import org.apache.spark.sql.catalyst.plans.physical.RangePartitioning
+import org.apache.spark.sql.execution.{CoalesceExec, FilterExec, ProjectExec, SortExec, SparkPlan, SparkStrategy}
+import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, LogicalQueryStage, QueryStageExec}
+import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 import org.apache.spark.sql.internal.SQLConf
 
 /** Sorts what a pipeline left in the task that finishes it, once AQE knows that it is less than one partition should have.
@@ -17,19 +19,23 @@ object SmallSort extends SparkStrategy {
     case _ => Nil
   }
 
-  private def isSmall(plan: LogicalPlan): Boolean = {
-    val stages = plan.collectLeaves().map {
-      case stage: LogicalQueryStage if stage.isMaterialized => Some(stage)
-      case _ => None
-    }
-    val most = plan.conf.getConf(SQLConf.COALESCE_PARTITIONS_MIN_PARTITION_SIZE)
-    stages.forall(_.nonEmpty) && stages.flatten.exists(stage => isTaken(stage.physicalPlan)) &&
-    stages.flatten.map(_.stats.sizeInBytes).sum <= most
-  }
-
-  private def isTaken(plan: SparkPlan): Boolean = plan.exists {
-    case _: TandemExec => true
-    case stage: QueryStageExec => isTaken(stage.plan)
+  /** Tells whether a plan is projections and filters of few rows that one stage left. */
+  private def isSmall(plan: LogicalPlan): Boolean = plan match {
+    case _: Project | _: Filter => isSmall(plan.children.head)
+    case stage: LogicalQueryStage =>
+      val conf = plan.conf
+      conf.coalesceShufflePartitionsEnabled && isFinished(stage.physicalPlan) &&
+      stage.stats.sizeInBytes <= conf.getConf(SQLConf.COALESCE_PARTITIONS_MIN_PARTITION_SIZE)
     case _ => false
   }
+
+  /** Tells whether a plan makes no more rows of what a stage with a pipeline of ours left. */
+  private def isFinished(plan: SparkPlan): Boolean = plan match {
+    case _: BaseAggregateExec | _: ProjectExec | _: FilterExec | _: AQEShuffleReadExec => isFinished(plan.children.head)
+    case stage: QueryStageExec => stage.isMaterialized && !isRanges(stage.plan) && stage.plan.exists(_.isInstanceOf[TandemExec])
+    case _ => false
+  }
+
+  /** Tells whether a plan gives rows that have been shuffled for the sort already. */
+  private def isRanges(plan: SparkPlan): Boolean = plan.outputPartitioning.isInstanceOf[RangePartitioning]
 }

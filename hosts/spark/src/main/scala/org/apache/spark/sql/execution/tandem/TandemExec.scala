@@ -1,7 +1,7 @@
 package org.apache.spark.sql.execution.tandem
 
 import io.tandem.proto.node.{Block, Execute, Mode}
-import io.tandem.spark.{Fail, Settings, Unsupported}
+import io.tandem.spark.{Fail, FallbackException, Settings, Unsupported}
 
 import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.rdd.RDD
@@ -67,6 +67,17 @@ case class TandemExec(plan: SparkPlan, children: Seq[SparkPlan], scalars: Seq[Ex
   }
 
   override protected def doExecuteColumnar(): RDD[ColumnarBatch] = {
+    val onJvm = TandemExec.onJvm(replaced, scalars).executeColumnar()
+    try inDaemon(onJvm)
+    catch {
+      case unsupported: Unsupported if Settings.onFallback(conf) == Fail => throw new FallbackException(unsupported.reason)
+      case unsupported: Unsupported =>
+        logWarning(s"Spark runs $nodeName: ${unsupported.reason}")
+        onJvm
+    }
+  }
+
+  private def inDaemon(onJvm: RDD[ColumnarBatch]): RDD[ColumnarBatch] = {
     val scan = TandemExec.bare(children.head).asInstanceOf[FileSourceScanExec]
     val values = scalars.collect { case subquery: ScalarSubquery => subquery.exprId -> subquery }.toMap
     val translation = new Translation(plan, subquery => values(subquery.exprId).eval(null), Settings.floatSums(conf))
@@ -88,7 +99,6 @@ case class TandemExec(plan: SparkPlan, children: Seq[SparkPlan], scalars: Seq[Ex
           Some(build)
       }
     }
-    val onJvm = TandemExec.onJvm(replaced, scalars).executeColumnar()
     val splits = onJvm.partitions.map(_.asInstanceOf[FilePartition])
     val shares = outputPartitioning match {
       case _: UnknownPartitioning => Share.pack(splits, sparkContext.defaultParallelism)
@@ -161,7 +171,16 @@ object TandemExec {
     *
     * @throws Unsupported with the reason, if it has the form but cannot be taken
     */
-  def take(plan: SparkPlan): Option[TandemExec] = Capture.cut(plan).map { captured =>
+  def take(plan: SparkPlan): Option[TandemExec] = make(plan).map { node =>
+    node.copyTagsFrom(plan)
+    plan.logicalLink.foreach(node.setLogicalLink)
+    node
+  }
+
+  /** Makes the node of a part without a link to the logical plan. A link goes to all nodes below that have none, so that a
+    * broadcast that is still to be made would be taken by AQE for the whole part.
+    */
+  def make(plan: SparkPlan): Option[TandemExec] = Capture.cut(plan).map { captured =>
     val conf = plan.conf
     Scans.check(captured.inputs.head.asInstanceOf[FileSourceScanExec], conf)
     val scalars = captured.plan.collect { case node => node.expressions }.flatten.flatMap(_.collect {
@@ -174,9 +193,6 @@ object TandemExec {
       case _: com.google.protobuf.InvalidProtocolBufferException =>
         throw new Unsupported("an expression nested this deep stays with Spark")
     }
-    val node = TandemExec(captured.plan, captured.inputs, scalars.distinct)
-    node.copyTagsFrom(plan)
-    plan.logicalLink.foreach(node.setLogicalLink)
-    node
+    TandemExec(captured.plan, captured.inputs, scalars.distinct)
   }
 }

@@ -22,7 +22,7 @@ object TandemRule extends Rule[SparkPlan] {
   private val Lone = "what reads this scan is not a filter, projection, broadcast join or partial aggregate"
 
   override def apply(plan: SparkPlan): SparkPlan =
-    if (!Settings.enabled(plan.conf)) plan
+    if (!Settings.enabled(plan.conf)) InPlace.undo(plan)
     else {
       val taken = take(InPlace(plan))
       val found = reasons(taken)
@@ -36,7 +36,7 @@ object TandemRule extends Rule[SparkPlan] {
 
   /** Replaces what can be, and tags the rest. */
   def take(plan: SparkPlan): SparkPlan =
-    if (usesInputFile(plan)) plan else replace(plan, reasoned = false)
+    InPlace.undo(if (usesInputFile(plan)) plan else replace(plan, reasoned = false))
 
   /** Returns the reasons in a plan, each with the name of its node. */
   def reasons(plan: SparkPlan): Seq[String] =
@@ -89,7 +89,8 @@ class TandemExplain extends ExtendedExplainGenerator {
       stages(adaptive.executedPlan)
     case adaptive: AdaptiveSparkPlanExec =>
       val enabled = Settings.enabled(adaptive.conf)
-      Seq(if (enabled) TandemRule.take(InPlace(adaptive.inputPlan)) else adaptive.inputPlan)
+      // What is looked at gets tags that are not meant for what will run.
+      Seq(if (enabled) TandemRule.take(adaptive.executedPlan.clone()) else adaptive.executedPlan)
     case stage: QueryStageExec => stages(stage.plan)
     case other =>
       val inner = other.collect { case stage: QueryStageExec => stage; case adaptive: AdaptiveSparkPlanExec => adaptive }
