@@ -375,11 +375,8 @@ def test_timestamps_of_96_bits(spark, tables):
 
 def test_timestamps_of_96_bits_in_the_old_calendar(spark, tables):
     path = tables + "/int96-old"
-    spark.conf.set("spark.sql.parquet.int96RebaseModeInWrite", "LEGACY")
-    try:
+    with settings(spark, {"spark.sql.parquet.int96RebaseModeInWrite": "LEGACY"}):
         spark.sql(INSTANTS).coalesce(1).write.mode("overwrite").parquet(path)
-    finally:
-        spark.conf.unset("spark.sql.parquet.int96RebaseModeInWrite")
     spark.read.parquet(path).createOrReplaceTempView("int96_old")
     check(spark, "select id, ts from int96_old where id > 1", on_jvm=1)
 

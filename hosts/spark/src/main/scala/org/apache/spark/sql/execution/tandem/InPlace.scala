@@ -48,10 +48,9 @@ object InPlace extends Rule[SparkPlan] {
   /** Replaces the broadcasts of a pipeline that can be, and looks for pipelines in the others. */
   private def builds(plan: SparkPlan): SparkPlan = plan match {
     case join: BroadcastHashJoinExec =>
-      val (left, right) = (join.left, join.right)
       join.buildSide match {
-        case BuildLeft => join.withNewChildren(Seq(build(left, join), builds(right)))
-        case BuildRight => join.withNewChildren(Seq(builds(left), build(right, join)))
+        case BuildLeft => join.withNewChildren(Seq(build(join.left, join), builds(join.right)))
+        case BuildRight => join.withNewChildren(Seq(builds(join.left), build(join.right, join)))
       }
     case other => other.mapChildren(builds)
   }
@@ -62,19 +61,16 @@ object InPlace extends Rule[SparkPlan] {
   }
 
   /** Tells whether a plan is one of filters and projections of not too many bytes of files, and can be taken. */
-  private def isPlain(plan: SparkPlan): Boolean = plan match {
-    case scan: FileSourceScanExec => isSmall(scan) && Try(Scans.check(scan, plan.conf)).isSuccess
-    case _ =>
-      def isChain(plan: SparkPlan): Boolean = plan match {
-        case scan: FileSourceScanExec => isSmall(scan)
-        case _: ProjectExec | _: FilterExec => isKnown(plan) && isChain(plan.children.head)
-        case _ => false
-      }
-      isChain(plan) && isTaken(plan)
-  }
+  private def isPlain(plan: SparkPlan): Boolean = isChain(plan) && (plan match {
+    case scan: FileSourceScanExec => Try(Scans.check(scan, plan.conf)).isSuccess
+    case _ => isTaken(plan)
+  })
 
-  private def isSmall(scan: FileSourceScanExec): Boolean =
-    isKnown(scan) && scan.relation.location.sizeInBytes <= Settings.buildBytes(scan.conf)
+  private def isChain(plan: SparkPlan): Boolean = isKnown(plan) && (plan match {
+    case scan: FileSourceScanExec => scan.relation.location.sizeInBytes <= Settings.buildBytes(plan.conf)
+    case _: ProjectExec | _: FilterExec => isChain(plan.children.head)
+    case _ => false
+  })
 
   /** Tells whether a node needs no other query's result. */
   private def isKnown(plan: SparkPlan): Boolean = !plan.expressions.exists(_.exists(_.isInstanceOf[PlanExpression[_]]))

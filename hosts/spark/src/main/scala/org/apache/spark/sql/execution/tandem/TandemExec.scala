@@ -1,7 +1,7 @@
 package org.apache.spark.sql.execution.tandem
 
 import io.tandem.proto.node.{Block, Execute, Mode}
-import io.tandem.spark.{Fail, FallbackException, Settings, Unsupported}
+import io.tandem.spark.{Fail, Settings, Unsupported}
 
 import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.rdd.RDD
@@ -70,9 +70,8 @@ case class TandemExec(plan: SparkPlan, children: Seq[SparkPlan], scalars: Seq[Ex
     val onJvm = TandemExec.onJvm(replaced, scalars).executeColumnar()
     try inDaemon(onJvm)
     catch {
-      case unsupported: Unsupported if Settings.onFallback(conf) == Fail => throw new FallbackException(unsupported.reason)
       case unsupported: Unsupported =>
-        logWarning(s"Spark runs $nodeName: ${unsupported.reason}")
+        TandemRule.report(Seq(s"$nodeName: ${unsupported.reason}"), conf)
         onJvm
     }
   }
@@ -182,7 +181,7 @@ object TandemExec {
     */
   def make(plan: SparkPlan): Option[TandemExec] = Capture.cut(plan).map { captured =>
     val conf = plan.conf
-    Scans.check(captured.inputs.head.asInstanceOf[FileSourceScanExec], conf)
+    captured.inputs.foreach { case scan: FileSourceScanExec => Scans.check(scan, conf); case _ => }
     val scalars = captured.plan.collect { case node => node.expressions }.flatten.flatMap(_.collect {
       case subquery: ScalarSubquery => subquery
     })

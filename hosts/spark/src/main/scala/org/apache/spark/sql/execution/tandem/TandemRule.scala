@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.{ColumnarRule, FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
+import org.apache.spark.sql.internal.SQLConf
 
 /** Puts [[TandemRule]] where Spark has every stage's final plan: partitions pruned, broadcasts made, with and without AQE. */
 object TandemColumnarRule extends ColumnarRule {
@@ -25,14 +26,16 @@ object TandemRule extends Rule[SparkPlan] {
     if (!Settings.enabled(plan.conf)) InPlace.undo(plan)
     else {
       val taken = take(InPlace(plan))
-      val found = reasons(taken)
-      if (found.nonEmpty) Settings.onFallback(plan.conf) match {
-        case Silent =>
-        case Warn => found.foreach(reason => logWarning(s"Spark runs $reason"))
-        case Fail => throw new FallbackException(found.mkString("; "))
-      }
+      report(reasons(taken), plan.conf)
       taken
     }
+
+  /** Does what the session wants about reasons, each with the name of its node. */
+  def report(reasons: Seq[String], conf: SQLConf): Unit = if (reasons.nonEmpty) Settings.onFallback(conf) match {
+    case Silent =>
+    case Warn => reasons.foreach(reason => logWarning(s"Spark runs $reason"))
+    case Fail => throw new FallbackException(reasons.mkString("; "))
+  }
 
   /** Replaces what can be, and tags the rest. */
   def take(plan: SparkPlan): SparkPlan =
