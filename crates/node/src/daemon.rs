@@ -60,6 +60,8 @@ pub(crate) struct Daemon {
 struct State {
     next: u64,
     connections: HashMap<u64, UnixStream>,
+    /// Threads that move bytes of connections over TLS.
+    tunnels: usize,
     running: HashMap<u64, Running>,
     /// By application and executor: open connections and cores.
     executors: HashMap<(String, String), (usize, u32)>,
@@ -201,6 +203,23 @@ impl Daemon {
     }
 }
 
+/// Counts a tunnel while it is there.
+struct Tunnel(Arc<Daemon>);
+
+impl Tunnel {
+    fn new(daemon: &Arc<Daemon>) -> Tunnel {
+        daemon.state.lock().tunnels += 1;
+        Tunnel(daemon.clone())
+    }
+}
+
+impl Drop for Tunnel {
+    fn drop(&mut self) {
+        self.0.state.lock().tunnels -= 1;
+        self.0.changed.notify_all();
+    }
+}
+
 /// A daemon that runs.
 pub struct Node {
     daemon: Arc<Daemon>,
@@ -268,8 +287,10 @@ impl Node {
             node.tls = Some(address);
             node.listeners.push(duplicate(listener.socket())?);
             let daemon = node.daemon.clone();
-            let run = move || listener.accept(|| daemon.is_draining(), |stream| daemon.take(stream, true));
-            node.spawn("accept-tls", run)?;
+            node.spawn("accept-tls", move || {
+                let tunnel = || Tunnel::new(&daemon);
+                listener.accept(|| daemon.is_draining(), tunnel, |stream| daemon.take(stream, true));
+            })?;
         }
         let (daemon, ended) = (node.daemon.clone(), node.ended.clone());
         node.spawn("clock", move || {
@@ -333,11 +354,14 @@ impl Node {
             daemon.state.lock().running.values().for_each(|running| running.cancel.cancel());
             daemon.wait_until(LAST_WAIT, |state| state.running.is_empty());
         }
-        for stream in daemon.state.lock().connections.values() {
-            // Already closed is closed.
-            let _ = stream.shutdown(Shutdown::Both);
+        // First the way in alone: the answer of a command that has just ended may still be on its way out.
+        for way in [Shutdown::Read, Shutdown::Both] {
+            for stream in daemon.state.lock().connections.values() {
+                // Already closed is closed.
+                let _ = stream.shutdown(way);
+            }
+            daemon.wait_until(LAST_WAIT, |state| state.connections.is_empty() && state.tunnels == 0);
         }
-        daemon.wait_until(LAST_WAIT, |state| state.connections.is_empty());
         self.ended.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
             let _ = thread.join();

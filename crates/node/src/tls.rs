@@ -56,15 +56,21 @@ impl TlsListener {
         &self.listener
     }
 
-    /// Hands connections on until told to stop, or until the socket is shut down.
-    pub(crate) fn accept(&self, ended: impl Fn() -> bool, take: impl Fn(UnixStream)) {
+    /// Hands connections on until told to stop, or until the socket is shut down; each holds a guard until its last
+    /// bytes are sent.
+    pub(crate) fn accept<G: Send + 'static>(
+        &self,
+        ended: impl Fn() -> bool,
+        guard: impl Fn() -> G,
+        take: impl Fn(UnixStream),
+    ) {
         for stream in self.listener.incoming() {
             if ended() {
                 return;
             }
             let inner = stream.and_then(|stream| {
                 let connection = ServerConnection::new(self.config.clone()).map_err(io::Error::other)?;
-                tunnel(stream, connection.into())
+                tunnel(stream, connection.into(), guard())
             });
             match inner {
                 Ok(inner) => take(inner),
@@ -91,7 +97,7 @@ pub(crate) fn connect(address: &str, name: &str, authority: &Path) -> Result<Uni
         |error: String| Error::input(format!("cannot connect to {address}: check that a daemon listens ({error})"));
     let connection = ClientConnection::new(Arc::new(config), server).map_err(|error| unreachable(error.to_string()))?;
     let stream = TcpStream::connect(address).map_err(|error| unreachable(error.to_string()))?;
-    tunnel(stream, connection.into()).map_err(|error| unreachable(error.to_string()))
+    tunnel(stream, connection.into(), ()).map_err(|error| unreachable(error.to_string()))
 }
 
 fn provider() -> Arc<rustls::crypto::CryptoProvider> {
@@ -107,15 +113,18 @@ fn unreadable(what: &str, path: &Path, error: &dyn std::fmt::Display) -> Error {
     Error::input(format!("cannot read the {what}: give a PEM file ({}: {error})", path.display()))
 }
 
-/// Starts the thread that moves bytes, and returns the plain end.
-fn tunnel(outer: TcpStream, mut connection: Connection) -> io::Result<UnixStream> {
+/// Starts the thread that moves bytes and holds the guard, and returns the plain end.
+fn tunnel(outer: TcpStream, mut connection: Connection, guard: impl Send + 'static) -> io::Result<UnixStream> {
     let (inner, plain) = UnixStream::pair()?;
     outer.set_nodelay(true)?;
     outer.set_nonblocking(true)?;
     inner.set_nonblocking(true)?;
     connection.set_buffer_limit(Some(ROOM));
     // What fails closes both ends: the daemon and the client see the end of the stream.
-    let run = move || drop(pump(outer, inner, connection));
+    let run = move || {
+        let _guard = guard;
+        drop(pump(outer, inner, connection));
+    };
     std::thread::Builder::new().name("tls".into()).spawn(run)?;
     Ok(plain)
 }

@@ -175,24 +175,27 @@ fn draining_finishes_what_runs_and_refuses_the_rest() {
     let mut running = Running::start(|_| {});
     let path = running.sales();
     let node = running.node.take().unwrap();
-    let mut client = running.client();
+    let client = running.client();
     let slow = with_block(command(JOIN, vec![whole(&path)]), "slow");
     let (asked, wait) = std::sync::mpsc::channel();
+    let (go, told) = std::sync::mpsc::channel();
     let mut sender = running.client();
     let command_thread = std::thread::spawn(move || {
         sender.execute(&slow, |_| {
             asked.send(()).unwrap();
-            std::thread::sleep(Duration::from_millis(700));
+            told.recv().unwrap();
             Ok(keys(100))
         })
     });
     wait.recv().unwrap();
     let drain = std::thread::spawn(move || node.drain(PATIENCE));
-    std::thread::sleep(Duration::from_millis(200));
+    let observer = std::cell::RefCell::new(client);
+    eventually("draining begins", || observer.borrow_mut().status().unwrap().draining);
+    eventually("the socket goes", || !running.socket.exists());
+    let mut client = observer.into_inner();
     let refused = client.execute(&command(&by_region(0), vec![whole(&path)]), |_| unreachable!()).unwrap_err();
     assert_eq!((refused.class, refused.retryable), (Class::Draining, true), "{refused}");
-    assert!(client.status().unwrap().draining);
-    assert!(!running.socket.exists());
+    go.send(()).unwrap();
     let outcome = command_thread.join().unwrap().unwrap();
     assert_eq!(outcome.trailer.rows_out, 1);
     drain.join().unwrap();

@@ -19,7 +19,7 @@ fn tls_and_a_token() {
     std::fs::write(path("cert.pem"), pair.cert.pem()).unwrap();
     std::fs::write(path("key.pem"), pair.signing_key.serialize_pem()).unwrap();
     std::fs::write(path("token"), format!("{TOKEN}\n")).unwrap();
-    let running = Running::start(|options| {
+    let mut running = Running::start(|options| {
         options.listen = Some("127.0.0.1:0".parse().unwrap());
         options.tls_certificate = Some(path("cert.pem"));
         options.tls_key = Some(path("key.pem"));
@@ -46,6 +46,8 @@ fn tls_and_a_token() {
     let mut rest = Vec::new();
     let _ = plain.read_to_end(&mut rest);
     client.ping().unwrap();
+    running.node.take().unwrap().drain(PATIENCE);
+    assert!(client.ping().is_err(), "nothing is left open");
 }
 
 #[test]
