@@ -151,6 +151,7 @@ fn workers_are_capped_by_the_cores_of_all_executors() {
         }
     };
     let mut first = executor("1", 1);
+    assert_eq!(first.welcome().threads, 4);
     settles(&mut first, 1);
     let second = executor("2", 2);
     settles(&mut first, 3);

@@ -10,7 +10,7 @@ use prost::Message;
 use tandem_node::{
     Client,
     frame::{self, Kind},
-    proto::{self, Class},
+    proto::Class,
 };
 
 use crate::fixture::*;
@@ -130,18 +130,6 @@ fn errors_of_the_data_and_the_query() {
     assert!(block.message.contains("does not give block b"), "{block}");
     let status = client.status().unwrap();
     assert_eq!((status.running, status.failures), (0, 8));
-}
-
-#[test]
-fn cores_of_executors_bound_the_workers() {
-    let running = Running::start(|options| options.threads = 3);
-    let hello = |executor: &str, cores| proto::Hello { executor: executor.to_owned(), cores, ..Client::hello() };
-    let one = Client::connect_as(&running.socket, &hello("1", 1)).unwrap();
-    assert_eq!(one.welcome().threads, 3);
-    let path = running.sales();
-    let mut same = Client::connect_as(&running.socket, &hello("1", 1)).unwrap();
-    let outcome = same.execute(&command(&by_region(0), vec![whole(&path)]), |_| unreachable!()).unwrap();
-    assert_eq!(regions(&outcome.batches), expected_by_region(0..ROWS));
 }
 
 #[test]
