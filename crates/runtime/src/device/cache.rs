@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
     process,
     sync::atomic::{AtomicU64, Ordering},
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use tandem_device::{Device, Program};
@@ -22,6 +22,10 @@ const MAGIC: &[u8; 8] = b"TANDEMK1";
 const MOST_ENTRIES: usize = 1024;
 /// The most bytes that their binaries may take.
 const MOST_BYTES: u64 = 256 << 20;
+/// The extension of a file that is being written.
+const UNFINISHED: &str = "new";
+/// After this time nobody writes an unfinished file any more: its process was killed.
+const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// A directory of compiled programs.
 #[derive(Debug)]
@@ -114,22 +118,27 @@ fn unwrap(file: &[u8]) -> Option<&[u8]> {
 /// Writes a file that appears whole or not at all.
 fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    let temporary = path.with_extension(format!("{}-{}.new", process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let temporary = path.with_extension(format!("{}-{count}.{UNFINISHED}", process::id()));
     fs::write(&temporary, bytes)
         .and_then(|()| fs::rename(&temporary, path))
         .inspect_err(|_| drop(fs::remove_file(&temporary)))
 }
 
-/// Removes the oldest entries beyond what may be kept.
+/// Removes the oldest entries beyond what may be kept, and what killed processes left.
 fn trim(directory: &Path, most_entries: usize, most_bytes: u64) {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let binaries = entries.filter(|entry| entry.path().extension() == Some(OsStr::new("bin")));
-    let mut binaries: Vec<(SystemTime, u64, PathBuf)> = binaries
-        .filter_map(|entry| {
-            let metadata = entry.metadata().ok()?;
-            Some((metadata.modified().ok()?, metadata.len(), entry.path()))
-        })
-        .collect();
+    let mut binaries: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let Ok((modified, length)) = entry.metadata().and_then(|data| Ok((data.modified()?, data.len()))) else {
+            continue;
+        };
+        match path.extension().and_then(OsStr::to_str) {
+            Some("bin") => binaries.push((modified, length, path)),
+            Some(UNFINISHED) if modified.elapsed().is_ok_and(|age| age > ABANDONED) => drop(fs::remove_file(path)),
+            _ => {}
+        }
+    }
     binaries.sort();
     let (mut count, mut bytes) = (binaries.len(), binaries.iter().map(|(_, bytes, _)| bytes).sum::<u64>());
     for (_, length, path) in binaries {
@@ -172,9 +181,15 @@ mod tests {
             let path = directory.path().join(format!("{name}.bin"));
             fs::write(&path, [0; 10]).expect("it can be written");
             fs::write(path.with_extension("cl"), "text").expect("it can be written");
-            let time = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(name);
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(name);
             fs::File::options().write(true).open(&path).and_then(|file| file.set_modified(time)).expect("a file");
         }
+        let unfinished = |name: &str, modified| {
+            let file = fs::File::create(directory.path().join(name)).expect("it can be written");
+            file.set_modified(modified).expect("it is ours");
+        };
+        unfinished("7.1-0.new", SystemTime::now());
+        unfinished("8.1-1.new", SystemTime::now() - 2 * ABANDONED);
         trim(directory.path(), 3, u64::MAX);
         trim(directory.path(), usize::MAX, 20);
         let mut left: Vec<_> = fs::read_dir(directory.path())
@@ -182,7 +197,7 @@ mod tests {
             .map(|entry| entry.expect("readable").file_name().into_string().expect("plain"))
             .collect();
         left.sort();
-        assert_eq!(left, ["3.bin", "3.cl", "4.bin", "4.cl"]);
+        assert_eq!(left, ["3.bin", "3.cl", "4.bin", "4.cl", "7.1-0.new"]);
     }
 
     #[test]
