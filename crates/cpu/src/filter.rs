@@ -6,7 +6,7 @@
 
 use std::{rc::Rc, sync::Arc};
 
-use tandem_column::{Result, Table, Type};
+use tandem_column::{ColumnStatistics, Result, Table, Type};
 use tandem_pipeline::{Comparison, Expr, SlotId, UserFunction, Value};
 
 use crate::{
@@ -127,21 +127,28 @@ fn compile_one(expr: &Expr, layout: &Layout, table: &Table, functions: &[Arc<Use
             _ => return general(),
         }
     }
-    members(slot, min, count, &kept, !nulls, statistics.values.as_deref())
+    members(slot, min, count, &kept, !nulls, statistics)
 }
 
 /// Returns the filter that keeps the values at `kept` (offsets from `min`, ascending).
 ///
-/// `values` is the exact set of values that occur: a range may run over those that do not.
+/// The values from `min` on may run over some that do not occur: those between others, and all entries of a dictionary
+/// that no row uses.
 fn members(
     slot: SlotId,
     min: i64,
     count: usize,
     kept: &[u32],
     never_null: bool,
-    values: Option<&tandem_column::Bitmap>,
+    statistics: &ColumnStatistics,
 ) -> Option<Option<Filter>> {
-    let occurs = |offset: usize| values.is_none_or(|values| offset >= values.len() || values.get(offset));
+    let exact = statistics.values.as_deref().zip(statistics.range);
+    let occurs = |offset: usize| {
+        exact.is_none_or(|(values, (low, _))| {
+            let place = usize::try_from(i128::from(min) + offset as i128 - i128::from(low));
+            place.is_ok_and(|place| place < values.len() && values.get(place))
+        })
+    };
     let kept: Vec<u32> = kept.iter().copied().filter(|offset| occurs(*offset as usize)).collect();
     let (Some(first), Some(last)) = (kept.first().copied(), kept.last().copied()) else { return None };
     let mut next = kept.iter().peekable();
@@ -172,7 +179,7 @@ pub(crate) fn membership(slot: SlotId, column: usize, table: &Table, set: &Set) 
     let span = max.wrapping_sub(min);
     if (0..MOST_VALUES).contains(&span) {
         let kept: Vec<u32> = (0..=span).filter(|o| set.contains(min + o)).map(|o| o as u32).collect();
-        return members(slot, min, span as usize + 1, &kept, never_null, statistics.values.as_deref());
+        return members(slot, min, span as usize + 1, &kept, never_null, statistics);
     }
     let full = set.len() as u64 == set.domain;
     let last = set.min.saturating_add_unsigned(set.domain.saturating_sub(1));

@@ -50,30 +50,35 @@ fn slice(column: &Column, rows: Range<usize>) -> Column {
 /// Gives all pieces of a column one dictionary, or none: what a table requires. Pieces that fit already are shared.
 pub(crate) fn unify(pieces: &mut [Arc<Column>], runtime: &Runtime, cancel: &Cancel) -> Result<()> {
     let mut distinct: Vec<&Arc<Dictionary>> = Vec::new();
+    let mut first = None;
     let (mut plain, mut rows) = (false, 0);
     let mut fits = true;
     for piece in pieces.iter() {
         rows += piece.rows;
+        // Rows that are all null fit any dictionary; the one they have is a placeholder.
+        let empty = piece.null_count() == piece.rows;
         match &piece.data {
             Data::Dictionary { dictionary, .. } => {
-                fits &= distinct.first().is_none_or(|known| Arc::ptr_eq(known, dictionary)) && !plain;
-                // Rows that are all null fit any dictionary.
-                let empty = piece.null_count() == piece.rows;
+                fits &= Arc::ptr_eq(first.get_or_insert(dictionary), dictionary);
                 if !empty && !distinct.iter().any(|known| Arc::ptr_eq(known, dictionary)) {
                     distinct.push(dictionary);
                 }
             }
             Data::Bytes { .. } => {
-                plain |= piece.null_count() < piece.rows;
+                plain |= !empty;
                 fits = false;
             }
             _ => return Ok(()),
         }
     }
-    if fits || pieces.iter().all(|piece| matches!(piece.data, Data::Bytes { .. })) {
+    let Some(first) = first else { return Ok(()) };
+    if fits {
         return Ok(());
     }
-    let target = if plain || distinct.is_empty() { None } else { merge(&distinct, rows)? };
+    if distinct.is_empty() {
+        distinct.push(first);
+    }
+    let target = if plain { None } else { merge(&distinct, rows)? };
     let changed: Vec<Mutex<Option<Arc<Column>>>> = pieces.iter().map(|_| Mutex::new(None)).collect();
     runtime.parallel(pieces.len(), cancel, |index| {
         *changed[index].lock() = match &target {

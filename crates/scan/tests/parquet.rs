@@ -294,8 +294,10 @@ fn row_groups_are_left_out_by_statistics_and_by_predicate_columns() {
 fn dictionaries_of_row_groups_become_one() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("merged.parquet");
+    // The first row group has no value, as one in the middle.
+    let present = |row: &i32| row % 7 != 0 && row / 500 != 0 && row / 500 != 4;
     let text: StringArray =
-        (0..5000).map(|row| (row % 7 != 0).then(|| format!("v{}", row / 500 % 4 + row % 3))).collect();
+        (0..5000).map(|row| present(&row).then(|| format!("v{}", row / 500 % 4 + row % 3))).collect();
     let batch =
         RecordBatch::try_from_iter_with_nullable([("text", Arc::new(text) as ArrayRef, true)]).expect("one column");
     write(&path, &batch, builder().set_max_row_group_row_count(Some(500)).build());
