@@ -1,8 +1,14 @@
 //! What commands give, and what the daemon keeps between them.
 
+use std::sync::Arc;
+
 use arrow::{
-    array::AsArray,
+    array::{ArrayRef, AsArray, Date32Array, RecordBatch},
     datatypes::{Decimal128Type, Int32Type, Int64Type},
+};
+use parquet::{
+    arrow::ArrowWriter,
+    file::{metadata::KeyValue, properties::WriterProperties},
 };
 use tandem_node::{
     Client,
@@ -106,6 +112,35 @@ fn columns_by_name_type_and_partition() {
     let failed = client.execute(&other, |_| unreachable!()).unwrap_err();
     assert_eq!(failed.class, Class::Unsupported, "{failed}");
     assert!(failed.message.contains("is int32 in"), "{failed}");
+}
+
+/// Files in the calendar of old Spark versions are for the host: by what they say, or by their version.
+#[test]
+fn calendars_of_old_versions() {
+    let running = Running::start(|_| {});
+    let path = running.directory.path().join("days.parquet");
+    let batch = RecordBatch::try_from_iter([("day", Arc::new(Date32Array::from(vec![-171_000])) as ArrayRef)]).unwrap();
+    let run = |entries: &[(&str, &str)]| {
+        let entries =
+            entries.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned())).collect();
+        let properties = WriterProperties::builder().set_key_value_metadata(Some(entries)).build();
+        let file = std::fs::File::create(&path).unwrap();
+        let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let text = "pipeline 0\n  scan sales [day@0: date?]\n  materialize output ($0)\n";
+        let mut execute = command(text, vec![whole(&path)]);
+        execute.tables[0].columns = vec![column("day", &Type::Date, true)];
+        running.client().execute(&execute, |_| unreachable!()).map(drop)
+    };
+    let version = "org.apache.spark.version";
+    for new in [&[][..], &[(version, "3.0.0")], &[(version, "4.3.0")]] {
+        run(new).unwrap();
+    }
+    for old in [&[(version, "2.4.8")][..], &[(version, "3.5.1"), ("org.apache.spark.legacyDateTime", "")]] {
+        let failed = run(old).unwrap_err();
+        assert!(failed.class == Class::Unsupported && failed.message.contains("calendar"), "{failed}");
+    }
 }
 
 #[test]

@@ -155,14 +155,19 @@ impl ParquetFile {
         start + u64::try_from(group.compressed_size()).unwrap_or(0) / 2
     }
 
-    /// Tells whether days or instants of a column may be written in the calendar that Spark had before version 3.
+    /// Tells whether days or instants of a column may be written in the calendar that Spark had before version 3 (and for
+    /// 96-bit timestamps before 3.1). Later versions say so where they were told to use it.
     pub(crate) fn has_legacy_calendar(&self, column: usize) -> bool {
         let entries = self.metadata.file_metadata().key_value_metadata();
-        let has = |key: &str| entries.is_some_and(|entries| entries.iter().any(|entry| entry.key == key));
+        let entry = |key: &str| entries.and_then(|entries| entries.iter().find(|entry| entry.key == key));
+        let version = entry("org.apache.spark.version").and_then(|entry| entry.value.as_deref());
+        // Versions are compared as text, as Spark does.
         match self.is_int96(column) {
             // Others than Spark do not say.
-            true => has("org.apache.spark.legacyINT96") || !has("org.apache.spark.version"),
-            false => has("org.apache.spark.legacyDateTime"),
+            true => entry("org.apache.spark.legacyINT96").is_some() || version.is_none_or(|version| version < "3.1.0"),
+            false => {
+                entry("org.apache.spark.legacyDateTime").is_some() || version.is_some_and(|version| version < "3.0.0")
+            }
         }
     }
 
