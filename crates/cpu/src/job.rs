@@ -69,6 +69,16 @@ pub enum Output {
     Build(Arc<Build>),
 }
 
+impl Output {
+    /// Returns the memory that it holds, in bytes; dictionaries are mostly those of tables.
+    pub fn byte_len(&self) -> usize {
+        match self {
+            Output::Rows(table) => table.parts.iter().map(|part| part.byte_len()).sum(),
+            Output::Build(build) => build.byte_len(),
+        }
+    }
+}
+
 /// A run of rows that one worker takes at once: at most a block.
 #[derive(Clone, Copy, Debug)]
 pub struct Morsel {
@@ -195,7 +205,7 @@ impl Job {
             }
             columns += step.adds();
         }
-        Ok(planner.finish(id))
+        planner.finish(id)
     }
 
     /// Returns how many morsels there are; [`Job::run`] takes each once.

@@ -36,7 +36,7 @@ pub use collect::values_table;
 pub use job::{Job, Morsel, Output, Parallel, Settings, StepMetrics, Worker};
 pub use keep::is_away;
 pub use mask::code_bounds;
-pub use memory::MemoryBudget;
+pub use memory::{MemoryBudget, Reservation};
 pub use simd::{Level, level};
 pub use support::supports;
 pub use tandem_column::{Class, Error, Result};

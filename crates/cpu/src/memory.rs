@@ -78,19 +78,23 @@ impl MemoryBudget {
 
 /// Bytes taken from a budget for as long as this lives.
 #[derive(Debug)]
-pub(crate) struct Reservation {
+pub struct Reservation {
     budget: Arc<MemoryBudget>,
     what: &'static str,
     bytes: usize,
 }
 
 impl Reservation {
-    pub(crate) fn new(budget: &Arc<MemoryBudget>, what: &'static str) -> Reservation {
+    /// Makes an empty one, for `what`.
+    pub fn new(budget: &Arc<MemoryBudget>, what: &'static str) -> Reservation {
         Reservation { budget: budget.clone(), what, bytes: 0 }
     }
 
     /// Makes the reservation at least `bytes` large.
-    pub(crate) fn grow_to(&mut self, bytes: usize) -> Result<()> {
+    ///
+    /// # Errors
+    /// Exhausted if the budget has no more.
+    pub fn grow_to(&mut self, bytes: usize) -> Result<()> {
         if bytes > self.bytes {
             self.budget.take(bytes - self.bytes, self.what)?;
             self.bytes = bytes;

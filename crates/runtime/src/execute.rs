@@ -7,7 +7,7 @@ use std::{
 };
 
 use tandem_column::{Error, Result, Table};
-use tandem_cpu::{Build, Job, MemoryBudget, Output, Settings, Worker};
+use tandem_cpu::{Build, Job, MemoryBudget, Output, Reservation, Settings, Worker};
 use tandem_pipeline::{Expr, Pipeline, Query, Sink, Source, Step};
 
 use crate::{Accelerator, Cancel, DeviceMetrics, PipelineMetrics, Progress, QueryMetrics, Runtime, device::share};
@@ -59,6 +59,8 @@ pub struct Execution {
     pub table: Table,
     /// What each pipeline did.
     pub metrics: QueryMetrics,
+    /// The memory that the rows count for, as long as this lives.
+    _held: Option<Reservation>,
 }
 
 /// Rows that a pipeline left.
@@ -78,6 +80,8 @@ struct Way<'q> {
     settings: Settings,
     rows: HashMap<usize, Left>,
     builds: HashMap<usize, Arc<Build>>,
+    /// The memory of each pipeline's rows or build.
+    held: HashMap<usize, Reservation>,
     metrics: QueryMetrics,
 }
 
@@ -95,16 +99,18 @@ impl Runtime {
             memory: options.memory.clone(),
             stop: options.cancel.flag(),
         };
-        let (rows, builds, metrics) = (HashMap::new(), HashMap::new(), QueryMetrics::default());
-        let mut way = Way { runtime: self, query, inputs, options, settings, rows, builds, metrics };
+        let (rows, builds, held) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let metrics = QueryMetrics::default();
+        let mut way = Way { runtime: self, query, inputs, options, settings, rows, builds, held, metrics };
         for id in 0..query.pipelines.len() {
             let (output, metrics) = way.run(id, &options.devices)?;
             way.metrics.pipelines.push(metrics);
-            way.leave(id, output);
+            way.leave(id, output)?;
         }
         let last = query.pipelines.len().wrapping_sub(1);
         let left = way.rows.remove(&last).ok_or_else(|| Error::internal("the last pipeline gives no rows"))?;
-        Ok(Execution { table: Arc::unwrap_or_clone(left.table), metrics: way.metrics })
+        let held = way.held.remove(&last);
+        Ok(Execution { table: Arc::unwrap_or_clone(left.table), metrics: way.metrics, _held: held })
     }
 }
 
@@ -167,7 +173,9 @@ impl Way<'_> {
     }
 
     /// Keeps what a pipeline left for later ones.
-    fn leave(&mut self, id: usize, output: Output) {
+    fn leave(&mut self, id: usize, output: Output) -> Result<()> {
+        let held = Reservation::new(&self.options.memory, "what a pipeline leaves");
+        self.held.entry(id).or_insert(held).grow_to(output.byte_len())?;
         match output {
             Output::Rows(table) => {
                 let on = self.options.devices.iter().find(|device| device.keeps(&table)).cloned();
@@ -175,6 +183,7 @@ impl Way<'_> {
             }
             Output::Build(build) => drop(self.builds.insert(id, build)),
         }
+        Ok(())
     }
 
     /// Returns the rows of a pipeline, with their values. Those that are lost with a device are computed again.
@@ -187,13 +196,13 @@ impl Way<'_> {
                 if let Some(device) = &mut self.metrics.pipelines[id].device {
                     device.bytes_back += bytes;
                 }
-                self.leave(id, Output::Rows(table));
+                self.leave(id, Output::Rows(table))?;
             }
             Err(error) => {
                 self.options.cancel.check()?;
                 let (output, metrics) = self.run(id, &[])?;
                 self.metrics.pipelines[id] = PipelineMetrics { reason: Some(error.message), ..metrics };
-                self.leave(id, output);
+                self.leave(id, output)?;
             }
         }
         Ok(self.rows.get(&id).ok_or_else(missing)?.table.clone())

@@ -83,6 +83,40 @@ fn limits_of_time_and_memory() {
     assert!(client.status().unwrap().prometheus.contains("tandem_memory_used_bytes 0\n"));
 }
 
+/// Rows that a client has not taken yet count as long as they are there.
+#[test]
+fn results_count_until_they_are_sent() {
+    let running = Running::start(|_| {});
+    let path = running.sales();
+    let rows = "pipeline 0\n  scan sales [id@0: int32?, amount@2: int64?]\n  let $2 twice: int64? = $1 * 2:int64\n  \
+                materialize output ($0, $1, $2)\n";
+    let rows = command(rows, vec![whole(&path); 50]);
+    let observer = std::cell::RefCell::new(running.client());
+    let used = || observer.borrow_mut().status().unwrap().prometheus;
+    let (begun, wait) = std::sync::mpsc::channel();
+    let (go_on, paused) = std::sync::mpsc::channel();
+    let mut client = running.client();
+    let slow = std::thread::spawn(move || {
+        let mut first = true;
+        client.stream(
+            &rows,
+            |_| unreachable!(),
+            |_| {
+                if std::mem::take(&mut first) {
+                    begun.send(()).unwrap();
+                    paused.recv().unwrap();
+                }
+                Ok(())
+            },
+        )
+    });
+    wait.recv().unwrap();
+    assert!(!used().contains("tandem_memory_used_bytes 0\n"), "the rows are still there");
+    go_on.send(()).unwrap();
+    assert!(slow.join().unwrap().is_ok());
+    eventually("nothing is held", || used().contains("tandem_memory_used_bytes 0\n"));
+}
+
 #[test]
 fn a_sender_that_fails_hands_its_duty_on() {
     let running = Running::start(|_| {});
