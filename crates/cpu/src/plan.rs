@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU8, AtomicUsize},
 };
 
-use tandem_column::{BLOCK_ROWS, Data, Field, Repr, Table};
+use tandem_column::{BLOCK_ROWS, Data, Field, Repr, Result, Table};
 use tandem_pipeline::{Expr, JoinKind, Pipeline, PipelineId, Probe, Query, Sink, SlotId, Source, Step, range::Range};
 
 use crate::{
@@ -288,7 +288,7 @@ impl<'q> Planner<'q> {
         true
     }
 
-    pub(crate) fn finish(mut self, id: PipelineId) -> Job {
+    pub(crate) fn finish(mut self, id: PipelineId) -> Result<Job> {
         let output: Arc<[Field]> = self
             .pipeline
             .output()
@@ -319,7 +319,7 @@ impl<'q> Planner<'q> {
                     output.clone(),
                     self.settings.force_collisions,
                     &self.settings.memory,
-                );
+                )?;
                 self.notes.push(plan.note());
                 SinkPlan::Aggregate(Box::new(plan))
             }
@@ -358,7 +358,7 @@ impl<'q> Planner<'q> {
                 }
             }
         }
-        Job {
+        Ok(Job {
             domains: self.domains,
             layout: self.layout,
             functions: self.query.functions.clone(),
@@ -376,7 +376,7 @@ impl<'q> Planner<'q> {
             enough,
             read_later: read_later(self.query, id),
             emitted: AtomicUsize::new(0),
-        }
+        })
     }
 }
 

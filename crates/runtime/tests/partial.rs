@@ -94,6 +94,26 @@ average($2): decimal(14,6), variance_sample($1): float64, min($0): int32)
     assert_eq!(found, [expected]);
 }
 
+/// A host that adds up row by row would fail where these sums come back below the limit.
+#[test]
+fn sums_that_may_pass_their_limit_on_the_way_are_left_to_the_host() {
+    let runs = |kind: &str, rows: &str, sum: &str| {
+        let text = format!("pipeline 0\n  values [x: {kind}] {rows}\n  aggregate partial by () (sum($0): {sum})\n");
+        let query = parse(&text).expect("the query is right");
+        match Runtime::new(1).execute(&query, &Inputs::default(), &Options::default()) {
+            Ok(_) => true,
+            Err(error) if error.message.contains("on the way") => false,
+            Err(error) => panic!("{error}\n{text}"),
+        }
+    };
+    assert!(!runs("int64", "(9223372036854775807), (1), (-1)", "int64"));
+    assert!(runs("int64", "(9223372036854775800), (1), (1)", "int64"), "of one sign: what comes out tells");
+    assert!(runs("int64", "(3000000000000000000), (-1), (1)", "int64"), "too small to pass it");
+    assert!(runs("int32", "(2147483647), (-2147483648)", "int64"));
+    assert!(runs("decimal(28,0)", "(9999999999999999999999999999), (-1)", "decimal(38,0)"));
+    assert!(!runs("decimal(38,0)", "(99999999999999999999999999999999999999), (-1)", "decimal(38,0)"));
+}
+
 #[test]
 fn averages_of_decimals_as_floats() {
     let rows = "(1.25), (null), (2.50)";

@@ -12,8 +12,9 @@ use accumulator::{Accumulator, Groups};
 use groups::{GroupTable, Key, Packing, dense_groups, dense_values};
 use tandem_column::{Dictionary, Field, Repr, Result, Table, Type};
 use tandem_pipeline::{
-    Aggregate, AggregateFunction, Phase, SlotId,
+    Aggregate, AggregateFunction, Overflow, Phase, SlotId,
     fused::{self, FusedAggregate, FusedSink, HashKey, KeyOf, ROWS_COUNT},
+    scalar::decimal::power_of_ten,
 };
 
 use crate::{
@@ -30,6 +31,11 @@ use crate::{
 const DENSE_GROUPS: u64 = 1 << 18;
 /// From this many groups on, workers' tables are merged in parallel shares of the key space.
 const PARALLEL_GROUPS: usize = 1 << 14;
+
+/// More rows than one query adds up.
+const MOST_ROWS: usize = 1 << 40;
+/// By so many digits the sums of decimals are wider than what is added up, where 38 digits allow it; their limit is not met.
+const SPARE_DIGITS: u8 = 10;
 
 /// An aggregation made ready.
 pub(crate) struct AggregatePlan {
@@ -84,6 +90,27 @@ pub(crate) struct AggregateState {
     reservation: Reservation,
 }
 
+/// Tells whether a sum may pass the limits of its type on the way and come back. Sums here are exact and do not notice; a
+/// host that asks for a part of a sum adds up in that type, row by row, and would fail.
+fn may_pass(aggregate: &Aggregate, argument: &Type, range: Option<(i64, i64)>, rows: usize) -> bool {
+    if !matches!(aggregate.function, AggregateFunction::Sum | AggregateFunction::Average) {
+        return false;
+    }
+    let state = aggregate.function.state(argument, &aggregate.kind);
+    let limit = match (argument, &state[0]) {
+        (Type::Decimal { precision, .. }, Type::Decimal { precision: sum, .. }) if *sum < precision + SPARE_DIGITS => {
+            power_of_ten((*sum).into()).map_or(u128::MAX, i128::unsigned_abs)
+        }
+        (_, Type::Int64) if aggregate.overflow != Overflow::Wrap => i64::MAX.unsigned_abs().into(),
+        _ => return false,
+    };
+    let range = range.map(|(low, high)| (low.into(), high.into())).or(argument.integer_range());
+    range.is_none_or(|(low, high): (i128, i128)| {
+        let most = low.unsigned_abs().max(high.unsigned_abs());
+        low < 0 && high > 0 && most.saturating_mul(rows.min(MOST_ROWS) as u128) > limit
+    })
+}
+
 impl AggregatePlan {
     pub(crate) fn new(
         keys: &[SlotId],
@@ -95,7 +122,7 @@ impl AggregatePlan {
         schema: Arc<[Field]>,
         collide: bool,
         budget: &Arc<MemoryBudget>,
-    ) -> AggregatePlan {
+    ) -> Result<AggregatePlan> {
         let key_kinds: Vec<Type> = keys.iter().map(|slot| layout.slots[*slot].kind.clone()).collect();
         let each: Vec<Option<Key>> =
             keys.iter().zip(&key_kinds).map(|(slot, kind)| Key::new(*slot, kind, &domains[*slot])).collect();
@@ -116,6 +143,12 @@ impl AggregatePlan {
             .map(|aggregate| {
                 let argument = aggregate.argument.map_or(Type::Int64, |slot| layout.slots[slot].kind.clone());
                 let domain = aggregate.argument.map(|slot| &domains[slot]);
+                if phase == Phase::Partial && may_pass(aggregate, &argument, domain.and_then(|d| d.range), rows) {
+                    let name = aggregate.argument.map_or("", |slot| &layout.slots[slot].name);
+                    return Err(Error::unsupported(format!(
+                        "a sum of {name} may pass the limits of its type on the way"
+                    )));
+                }
                 // |value| × rows bounds every partial sum.
                 let narrow = domain.and_then(|d| d.range).is_some_and(|(low, high)| {
                     let most = low.unsigned_abs().max(high.unsigned_abs());
@@ -123,11 +156,11 @@ impl AggregatePlan {
                 });
                 let total = aggregate.filter.is_none() && domain.is_some_and(|d| !d.nullable) && !keys.is_empty();
                 let dictionary = domain.and_then(|domain| domain.dictionary.clone());
-                Planned { aggregate: aggregate.clone(), argument, narrow, total, dictionary }
+                Ok(Planned { aggregate: aggregate.clone(), argument, narrow, total, dictionary })
             })
-            .collect();
+            .collect::<Result<_>>()?;
         let (keys, budget) = (keys.to_vec(), budget.clone());
-        AggregatePlan { keys, key_kinds, places: each, mode, aggregates, phase, schema, collide, budget }
+        Ok(AggregatePlan { keys, key_kinds, places: each, mode, aggregates, phase, schema, collide, budget })
     }
 
     /// Describes the choice made, for people.
