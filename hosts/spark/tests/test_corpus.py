@@ -81,6 +81,7 @@ TAKEN = [
     "select id from types where s like '%本%'",
     "select id from types where s like '_本_1%'",
     r"select id from types where s like 'name\\_%' or s like '%1_'",
+    "select id from types where s like 'n!_m%' escape '!' or s like '%!!%' escape '!' or s like 'name1_' escape '!'",
     "select id from types where startswith(s, '日') or endswith(s, '7') or contains(s, 'me1')",
     "select id from types where s > 'name15'",
     "select id from types where s >= '日'",
@@ -273,13 +274,37 @@ def test_empty(spark, tables, sql):
     assert_rows(plain(spark, sql), spark.sql(sql).collect(), sql)
 
 
-@pytest.mark.parametrize("sql, reason", NOT_TAKEN)
-def test_not_taken(spark, tables, sql, reason):
+def check_not_taken(spark, sql, reason):
     want = plain(spark, sql)
     frame = spark.sql(sql)
     assert_rows(want, frame.collect(), sql)
     assert not any("PartialAggregate" in line for line in tandem_nodes(frame))
     assert reason in reasons(frame), reasons(frame)
+
+
+@pytest.mark.parametrize("sql, reason", NOT_TAKEN)
+def test_not_taken(spark, tables, sql, reason):
+    check_not_taken(spark, sql, reason)
+
+
+def test_casts_of_long_decimals_and_of_the_largest_doubles(spark, tables):
+    """Spark casts decimals to int through doubles, which round, and takes 2^63 for the largest bigint."""
+    path = tables + "/casts"
+    spark.sql("select id, cast(concat(id, '.999999999999999999') as decimal(38,18)) d, cast(id + 0.99999 as decimal(15,5)) d15, "
+              "9.223372036854775808E18D f from range(5)").write.mode("overwrite").parquet(path)
+    spark.read.parquet(path).createOrReplaceTempView("casts")
+    for kind in ("tinyint", "smallint", "int"):
+        check_not_taken(spark, f"select id, cast(d as {kind}) from casts where id > 1", "cast from DECIMAL(38,18) to")
+    check(spark, "select id, cast(d as bigint), cast(d15 as int), try_cast(d15 as tinyint) from casts where id > 1")
+    check_not_taken(spark, "select id, try_cast(f as bigint) from casts where id > 1", "cast from DOUBLE to BIGINT by try_cast")
+    check(spark, "select id, cast(f as bigint) from casts where id > 1", on_jvm=None)  # the daemon refuses, Spark decides
+
+
+def test_sums_as_doubles_can_be_left_to_spark(spark, tables):
+    with settings(spark, {"spark.tandem.floatSums": "false"}):
+        for average in ("avg(i32)", "avg(i64)", "avg(f32)", "sum(f64)"):
+            check_not_taken(spark, f"select {average} from types where id > 10 and id % 10 > 5", "floatSums=false")
+        check(spark, "select avg(i8), avg(i16), sum(i64), avg(d15) from types where id > 10", nodes=1)
 
 
 @pytest.mark.parametrize("sql", [
@@ -291,6 +316,8 @@ def test_not_taken(spark, tables, sql, reason):
     "select id, cast(f64 as bigint) from types where id > 1",
     "select id, cast(i32 as decimal(4,2)) from types where id > 1",
     "select id, cast(d38 as decimal(10,2)) from types where id > 1",
+    r"select id from types where s like 'na\\me%'",
+    "select id from types where s like 'name!' escape '!'",
 ])
 def test_ansi_errors_are_sparks_own(spark, tables, sql):
     with pytest.raises(Exception) as want:
@@ -358,6 +385,81 @@ def test_columns_that_old_files_lack_are_null(spark, tables):
     spark.read.option("mergeSchema", "true").parquet(path).createOrReplaceTempView("evolved")
     check(spark, "select a, b from evolved where a > 3")
     check(spark, "select b, count(*) from evolved group by b")
+
+
+def test_old_files_beside_new_ones_in_a_task(spark, tables):
+    """Spark begins with the largest file, which has no texts at all."""
+    path = tables + "/evolved-together"
+    spark.sql("select cast(id as int) a from range(5000)").coalesce(1).write.mode("overwrite").parquet(path)
+    for start in (5000, 5010):
+        new = spark.sql(f"select cast(id as int) a, if(id % 4 = 0, null, concat('n', id % 3)) b from range({start}, {start + 10})")
+        new.coalesce(1).write.mode("append").parquet(path)
+    spark.read.option("mergeSchema", "true").parquet(path).createOrReplaceTempView("together")
+    with settings(spark, {"spark.sql.files.minPartitionNum": "1"}):
+        assert spark.table("together").rdd.getNumPartitions() == 1
+        for condition in ("b is not null", "true"):
+            for _ in range(2):  # the second time from the cache
+                check(spark, f"select b, count(*) from together where {condition} group by b", nodes=1)
+
+
+def test_row_groups_with_different_texts(spark, tables):
+    path = tables + "/groups"
+    spark.sql("select id, case when id < 1000 then if(id % 2 = 0, 'a', 'c') else if(id % 2 = 0, 'b', 'd') end s "
+              "from range(0, 2000, 1, 1)").write.mode("overwrite").option("parquet.block.row.count.limit", 1000).parquet(path)
+    spark.read.parquet(path).createOrReplaceTempView("groups")
+    assert metric(check(spark, "select s, count(*) from groups group by s"), "rowGroups") == 2
+    for condition in ("s = 'b'", "s <> 'b'"):
+        frame = check(spark, f"select count(*) from groups where id >= 1000 and {condition}")
+        assert frame.collect()[0][0] == 500
+
+
+def test_partition_columns_that_are_never_null(spark, tables):
+    spark.sql("drop table if exists never_null")
+    spark.sql("create table never_null (a int, p int not null, q string not null) using parquet partitioned by (p, q)")
+    spark.sql("insert into never_null values (1, 1, 'x'), (2, 1, 'y'), (3, 2, 'x'), (null, 2, 'x')")
+    assert not spark.table("never_null").schema["p"].nullable
+    check(spark, "select a, p, q from never_null where a > 1")
+    check(spark, "select p, q, count(*), sum(a), count(p) from never_null group by p, q")
+    joined = "select /*+ broadcast(n) */ t.id, n.p, n.q from types t join never_null n on t.id = n.a"
+    check(spark, joined)
+    check(spark, f"{joined} where n.p > 0", nodes=1)  # a build of files
+
+
+@pytest.fixture
+def numbered(spark, tables):
+    """Eight files, each a split of its own: more than there are cores."""
+    path = tables + "/numbered"
+    if not os.path.exists(path):
+        spark.range(8000).repartition(8).write.parquet(path)
+    spark.read.parquet(path).createOrReplaceTempView("numbered")
+    with settings(spark, {"spark.sql.files.maxPartitionBytes": "100000"}):
+        assert spark.table("numbered").rdd.getNumPartitions() == 8
+        yield
+
+
+@pytest.mark.parametrize("sql", [
+    "select id, monotonically_increasing_id() n from numbered where id > 5",
+    "select id, rand(42) r, spark_partition_id() p from numbered where id > 5",
+    "select id from (select * from numbered where id > 5) tablesample (10 percent) repeatable (42)",
+    "select id, spark_partition_id() p from (select /*+ repartition(4) */ id from numbered where id > 5)",
+    "select id, spark_partition_id() p from (select id from numbered where id > 5 union all select id from numbered where id < 9)",
+])
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_partitions_that_are_seen_are_sparks(spark, numbered, sql, adaptive):
+    with settings(spark, {"spark.sql.adaptive.enabled": adaptive}):
+        check(spark, sql)
+
+
+def test_random_splits_are_sparks(spark, numbered):
+    def parts():
+        frames = spark.sql("select id from numbered where id > 5").randomSplit([0.3, 0.7], seed=42)
+        return [(frame, frame.collect()) for frame in frames]
+
+    with settings(spark, {"spark.tandem.enabled": "false"}):
+        want = parts()
+    for (_, rows), (frame, found) in zip(want, parts()):
+        assert tandem_nodes(frame)
+        assert_rows(rows, found)
 
 
 INSTANTS = """select id, case id when 3 then null when 4 then timestamp'0002-02-03 04:05:06Z' when 5 then

@@ -97,6 +97,24 @@ def test_killed_and_hung(program):
     """, settings="spark__tandem__hangLimit='2s'")
 
 
+def test_stopped_while_another_process_starts_the_daemon(program):
+    """What a thread starts after the session's end, when the lock is free at last, ends too."""
+    program("""
+        import fcntl
+        run(fallen_back=False)
+        spark.stop()
+        executable = directory + "/node/tandem-node"
+        os.remove(executable)
+        with open(directory + "/node/node.lock", "w") as lock:
+            fcntl.lockf(lock, fcntl.LOCK_EX)
+            session(directory).stop()
+            assert not daemons(directory) and not os.path.exists(executable)
+        wait_until(lambda: os.path.exists(executable), 20, "the thread did not go on")
+        time.sleep(1)  # to start it
+        wait_until(lambda: not daemons(directory), 10, "a daemon was left behind by a session that ended")
+    """)
+
+
 def test_cannot_be_started(program):
     program("""
         run(fallen_back=True)
@@ -230,6 +248,32 @@ def test_memory_runs_out(program):
         spark.stop()
         small.stdin.close()
         small.wait(10)
+    """)
+
+
+def test_rows_are_taken_too_slowly(program):
+    """The daemon gives up a client that takes nothing; the task's third attempt runs on the JVM."""
+    program("""
+        import subprocess
+        run(fallen_back=False)
+        path = directory + "/impatient.sock"
+        impatient = subprocess.Popen(
+            [directory + "/node/tandem-node", "--socket", path, "--client-timeout", "1", "--with-parent"], stdin=subprocess.PIPE)
+        wait_until(lambda: os.path.exists(path), 10, "the daemon did not start")
+        spark.stop()
+        spark = session(directory, master="local[2,4]", spark__tandem__socket=path)
+        # One row group of 60 MB, of which a task holds 32.
+        wide = spark.range(0, 400000, 1, 1).selectExpr("id", "lpad(cast(id as string), 150, 'x') s")
+        wide.write.parquet(directory + "/wide")
+        spark.read.parquet(directory + "/wide").createOrReplaceTempView("wide")
+        slow = "case when id = 1000 then java_method('java.lang.Thread', 'sleep', 3000L) end"
+        frame = spark.sql(f"select count(x), sum(length(s)) from (select {slow} x, s from wide where id > 5)")
+        assert [tuple(row) for row in frame.collect()] == [(1, 150 * 399994)]
+        assert tandem_nodes(frame) and metric(frame, "tasksFallenBack") == 1
+        assert impatient.poll() is None
+        spark.stop()
+        impatient.stdin.close()
+        impatient.wait(10)
     """)
 
 

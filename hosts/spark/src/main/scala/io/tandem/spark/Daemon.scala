@@ -88,8 +88,7 @@ final class Daemon(conf: SparkConf, application: String, executor: String) {
   def close(): Unit = {
     closed = true
     watch.interrupt()
-    closeConnections()
-    launcher.end()
+    end()
   }
 
   private def forget(connection: Connection): Unit = {
@@ -100,6 +99,11 @@ final class Daemon(conf: SparkConf, application: String, executor: String) {
   private def closeConnections(): Unit = {
     idle.clear()
     open.forEach(forget(_))
+  }
+
+  private def end(): Unit = {
+    closeConnections()
+    launcher.end()
   }
 
   private def connect(): Connection =
@@ -140,7 +144,7 @@ final class Daemon(conf: SparkConf, application: String, executor: String) {
         lastFailure = error.getMessage
         log.warn(s"Tandem's daemon cannot be used (tasks run on the JVM): ${error.getMessage}")
         throw new Unavailable(error.getMessage, error)
-    }
+    } finally if (closed) end() // close() may have come before there was a process to end
   }
 
   /** Pings the daemon while commands run, or always if it was started here, for others too. One that does not answer is ended,

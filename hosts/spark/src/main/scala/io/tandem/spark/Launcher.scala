@@ -66,7 +66,7 @@ final class Launcher(conf: SparkConf) {
   def kill(): Unit = process.foreach(_.destroyForcibly().waitFor(2, TimeUnit.SECONDS))
 
   /** Ends the daemon, if it was started here. */
-  def end(): Unit = {
+  def end(): Unit = synchronized {
     process.foreach { process =>
       process.getOutputStream.close() // it ends by itself, unless it hangs
       if (!process.waitFor(2, TimeUnit.SECONDS)) process.destroyForcibly().waitFor(2, TimeUnit.SECONDS)
@@ -82,12 +82,14 @@ final class Launcher(conf: SparkConf) {
       case path => Paths.get(path)
     }
     // It may use all cores, for all executors of the node; each says in its greeting how many are its own.
-    val command = Seq(binary.toString, "--socket", socket.toString, "--with-parent", "--log", "warn") ++
+    val command = Seq(
+      binary.toString, "--socket", socket.toString, "--with-parent", "--log", "warn",
+      "--client-timeout", Launcher.ClientSeconds.toString, "--time-limit", Launcher.TimeLimitSeconds.toString) ++
       conf.getOption(Settings.Memory).filter(_.nonEmpty).toSeq
         .flatMap(memory => Seq("--cache", JavaUtils.byteStringAsMb(memory).toString))
     log.info(s"Starting Tandem's daemon: ${command.mkString(" ")}")
     val started = new ProcessBuilder(command.asJava).redirectErrorStream(true).start()
-    process = Some(started)
+    synchronized { process = Some(started) } // not while another thread ends the one before
     val reader = new Thread(() => copyLog(started), "tandem-log")
     reader.setDaemon(true)
     reader.start()
@@ -155,6 +157,14 @@ final class Launcher(conf: SparkConf) {
 }
 
 object Launcher {
+  /** How long a task may go without taking a part of a large result. What reads the rows may be slow, such as a sort that spills
+    * or a Python function, and a task that ends closes its connection: only an executor that is stopped holds memory for so long.
+    */
+  private val ClientSeconds = TimeUnit.HOURS.toSeconds(1)
+
+  /** The daemon's own limit of a command, above what [[Settings.TimeLimit]] sets: Spark knows when a task is to end. */
+  private val TimeLimitSeconds = TimeUnit.DAYS.toSeconds(1)
+
   /** The directory of this user's daemon on this machine: the one that `tandem serve` takes too. */
   private def directory: Path = Option(System.getenv("XDG_RUNTIME_DIR")) match {
     case Some(path) => Paths.get(path, "tandem")

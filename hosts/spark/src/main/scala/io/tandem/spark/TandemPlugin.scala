@@ -5,7 +5,7 @@ import java.util.{Collections, Map => JavaMap, UUID}
 import org.apache.spark.SparkContext
 import org.apache.spark.api.plugin.{DriverPlugin, ExecutorPlugin, PluginContext, SparkPlugin}
 import org.apache.spark.sql.{SparkSessionExtensions, SparkSessionExtensionsProvider}
-import org.apache.spark.sql.execution.tandem.{InPlace, SmallSort, TandemColumnarRule, TandemExplain}
+import org.apache.spark.sql.execution.tandem.{InPlace, Numbered, SmallSort, TandemColumnarRule, TandemExplain}
 
 /** The plugin: `spark.plugins=io.tandem.spark.TandemPlugin` is all that a user sets.
   *
@@ -55,6 +55,7 @@ class TandemExecutorPlugin extends ExecutorPlugin {
 class TandemExtensions extends SparkSessionExtensionsProvider {
   override def apply(extensions: SparkSessionExtensions): Unit = {
     extensions.injectQueryStagePrepRule(_ => InPlace)
+    extensions.injectQueryStagePrepRule(_ => Numbered)
     extensions.injectPlannerStrategy(_ => SmallSort)
     extensions.injectColumnar(_ => TandemColumnarRule)
   }

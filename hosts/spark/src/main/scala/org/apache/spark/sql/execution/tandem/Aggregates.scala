@@ -1,7 +1,7 @@
 package org.apache.spark.sql.execution.tandem
 
 import io.tandem.proto.pipeline.{Aggregate => AggregateProto, AggregateFunction, ArithmeticOperator, Expr, Failure, Function, Overflow, Type}
-import io.tandem.spark.Unsupported
+import io.tandem.spark.{Settings, Unsupported}
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference, EvalMode, Expression, Literal, UnscaledValue}
 import org.apache.spark.sql.catalyst.expressions.aggregate._
@@ -128,8 +128,12 @@ final class Aggregates(expressions: Expressions, slot: (String, Expr, Type) => I
   }
 
   private def asDouble(child: Expression): Int = {
-    if (Floats.is(child.dataType) && !floatSums)
-      throw new Unsupported("sums of floats stay with Spark, as spark.tandem.floatSums=false asks")
+    val exact = child.dataType match { // sums of longer integers pass 2^53, above which the order of additions matters
+      case ByteType | ShortType => true
+      case _ => false
+    }
+    if (!exact && !floatSums)
+      throw new Unsupported(s"sums of ${child.dataType.sql} as doubles stay with Spark, as ${Settings.FloatSums}=false asks")
     val input = expressions(child)
     val double = if (child.dataType == DoubleType) input else Write.cast(input, Types.Float64, Failure.FAILURE_ERROR)
     slot("argument", double, Types.Float64)

@@ -102,7 +102,8 @@ final class Translation(plan: SparkPlan, value: ScalarSubquery => Any, floatSums
       val columns = output.indices.map(Integer.valueOf).asJava
       val table = TableSource.newBuilder.setTable(Capture.table(index)).addAllColumns(columns)
       writer = new PipelineWriter(Source.newBuilder.setTable(table).build())
-      output.foreach(column => slots(column.exprId) = define(column, column.nullable))
+      // As `Scans` declares them: Spark promises no nulls of some partition columns, the daemon is not told.
+      output.foreach(column => slots(column.exprId) = define(column, nullable = true))
     case filter: FilterExec =>
       stream(filter.child)
       computes = true

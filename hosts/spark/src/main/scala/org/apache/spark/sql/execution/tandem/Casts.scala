@@ -29,6 +29,10 @@ object Casts {
     }
     val checked = (from, to) match {
       case (_: IntegralType | _: DecimalType, _: DecimalType) => true // old mode: null
+      case (from: DecimalType, ByteType | ShortType | IntegerType) => // Spark's way is through a double, which rounds
+        from.precision <= ExactDigits && cast.evalMode != EvalMode.LEGACY
+      case (FloatType | DoubleType, LongType) => // 2^63 fails in the daemon, and is 2^63 − 1 on the JVM, which decides
+        cast.evalMode == EvalMode.ANSI
       case (_: IntegralType | FloatType | DoubleType | _: DecimalType, _: IntegralType) =>
         cast.evalMode != EvalMode.LEGACY
       case _ => false
@@ -39,5 +43,9 @@ object Casts {
     if (from == to) input else Write.cast(input, Types.of(to), failure)
   }
 
-  private def mode(cast: Cast): String = if (cast.evalMode == EvalMode.LEGACY) " without ANSI" else ""
+  private def mode(cast: Cast): String = cast.evalMode match {
+    case EvalMode.LEGACY => " without ANSI"
+    case EvalMode.TRY => " by try_cast"
+    case _ => ""
+  }
 }

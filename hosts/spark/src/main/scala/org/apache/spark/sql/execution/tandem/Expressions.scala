@@ -1,12 +1,14 @@
 package org.apache.spark.sql.execution.tandem
 
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 
 import io.tandem.proto.pipeline.{ArithmeticOperator, Comparison, DateField, Expr, Failure, Function, In => InProto, Like => LikeProto, Overflow}
 import io.tandem.spark.Unsupported
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
+import org.apache.spark.sql.catalyst.util.StringUtils
 import org.apache.spark.sql.execution.ScalarSubquery
 import org.apache.spark.sql.types._
 
@@ -94,6 +96,8 @@ final class Expressions(slot: ExprId => Option[Int], value: ScalarSubquery => An
 
     case Like(child, Literal(pattern, StringType), escape) if pattern != null =>
       text(child)
+      if (Try(StringUtils.escapeLikeRegex(pattern.toString, escape)).isFailure)
+        throw new Unsupported(s"the pattern '$pattern', which Spark raises an error for, stays with Spark")
       Expr.newBuilder
         .setLike(LikeProto.newBuilder.setInput(apply(child)).setPattern(pattern.toString).setEscape(escape.toString))
         .build()

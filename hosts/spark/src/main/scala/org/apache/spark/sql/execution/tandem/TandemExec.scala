@@ -100,7 +100,7 @@ case class TandemExec(plan: SparkPlan, children: Seq[SparkPlan], scalars: Seq[Ex
     }
     val splits = onJvm.partitions.map(_.asInstanceOf[FilePartition])
     val shares = outputPartitioning match {
-      case _: UnknownPartitioning => Share.pack(splits, sparkContext.defaultParallelism)
+      case _: UnknownPartitioning if !Numbered.is(scan) => Share.pack(splits, sparkContext.defaultParallelism)
       case _ => splits.map(split => Share(split.index, Array(split)))
     }
     new TandemRDD(

@@ -70,8 +70,11 @@ final class TandemRDD(
     val task = s"stage ${context.stageId()}.${context.stageAttemptNumber()}, " +
       s"partition ${context.partitionId()}.${context.attemptNumber()}"
     val share = split.asInstanceOf[Share]
-    try new TandemBatches(whole(share, task), builds, context, metrics)
-    catch {
+    try {
+      if (context.attemptNumber() >= TandemRDD.Attempts && !strict)
+        throw new Unsupported(s"its first ${TandemRDD.Attempts} attempts, with the daemon, failed")
+      new TandemBatches(whole(share, task), builds, context, metrics)
+    } catch {
       case reason @ (_: IOException | _: Unsupported) if !context.isInterrupted() && !Thread.currentThread.isInterrupted =>
         if (strict && !TandemRDD.ofTheData(reason)) throw new FallbackException(reason.getMessage)
         TandemRDD.log.warn(s"$task runs on the JVM: ${reason.getMessage}")
@@ -91,6 +94,11 @@ final class TandemRDD(
 
 object TandemRDD {
   private val log = LoggerFactory.getLogger("io.tandem.spark.Task")
+
+  /** How many attempts of a task ask the daemon, unless the session is strict. One that lost the connection after rows were
+    * given out, since they are taken too slowly, would lose it again and again; Spark makes four attempts.
+    */
+  private val Attempts = 2
 
   /** Tells whether a task failed for its data, such as an overflow: Spark then has an error of its own to raise. */
   private def ofTheData(reason: Throwable): Boolean = reason match {

@@ -25,7 +25,7 @@ object TandemRule extends Rule[SparkPlan] {
   override def apply(plan: SparkPlan): SparkPlan =
     if (!Settings.enabled(plan.conf)) InPlace.undo(plan)
     else {
-      val taken = take(InPlace(plan))
+      val taken = take(InPlace(Numbered(plan)))
       report(reasons(taken), plan.conf)
       taken
     }
