@@ -78,7 +78,7 @@ impl Blocks {
             Some(Slot::Pending) => Found::Elsewhere,
             None => {
                 state.slots.insert(key.clone(), Slot::Pending);
-                Found::Send(Flight { blocks: self, key: key.clone() })
+                Found::Send(Flight { blocks: self, key: key.clone(), landed: false })
             }
         }
     }
@@ -103,6 +103,7 @@ impl Blocks {
         }
         state.clock += 1;
         let used = state.clock;
+        // Only the one asked for it puts it there, in place of its pending slot.
         state.slots.insert(key.clone(), Slot::Ready { table, bytes, used });
         state.bytes += bytes;
         while state.bytes > self.limit {
@@ -173,22 +174,24 @@ impl State {
 pub(crate) struct Flight<'b> {
     blocks: &'b Blocks,
     key: Key,
+    landed: bool,
 }
 
 impl Flight<'_> {
     /// Keeps the block that arrived, and wakes those who wait for it.
-    pub(crate) fn land(self, table: Arc<Table>) -> Result<()> {
-        self.blocks.put(&self.key, table)
+    pub(crate) fn land(mut self, table: Arc<Table>) -> Result<()> {
+        self.blocks.put(&self.key, table)?;
+        self.landed = true;
+        Ok(())
     }
 }
 
 impl Drop for Flight<'_> {
     fn drop(&mut self) {
-        let mut state = self.blocks.state.lock();
-        if let Some(Slot::Pending) = state.slots.get(&self.key) {
-            state.slots.remove(&self.key);
+        // Once landed the block is no longer this flight's: it may be gone, and another may be asked for it.
+        if !self.landed {
+            self.blocks.state.lock().slots.remove(&self.key);
         }
-        drop(state);
         self.blocks.arrived.notify_all();
     }
 }

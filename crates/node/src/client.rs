@@ -27,9 +27,9 @@ const MOST_BYTES: usize = 1 << 30;
 
 /// A connection to a daemon. It runs one command at a time; dropping it cancels a command.
 pub struct Client {
-    stream: UnixStream,
-    /// Frames are written by this client and by what stops its commands.
-    writing: Arc<Mutex<UnixStream>>,
+    stream: Arc<UnixStream>,
+    /// Held while a frame is written, by this client or by what stops its commands.
+    writing: Arc<Mutex<()>>,
     welcome: proto::Welcome,
 }
 
@@ -91,18 +91,22 @@ impl From<Error> for Failed {
 
 /// Cancels a client's command from another thread.
 #[derive(Clone)]
-pub struct Stop(Arc<Mutex<UnixStream>>);
+pub struct Stop {
+    stream: Arc<UnixStream>,
+    writing: Arc<Mutex<()>>,
+}
 
 impl Stop {
-    /// Asks the daemon to stop the command that runs, if one does.
+    /// Asks the daemon to stop the command that runs, if one does. Waits while the client is within a frame.
     pub fn cancel(&self) {
+        let _whole = self.writing.lock();
         // A daemon that is gone has stopped.
-        let _ = frame::write(&mut *self.0.lock(), Kind::Cancel, &[]);
+        let _ = frame::write(&mut &*self.stream, Kind::Cancel, &[]);
     }
 
-    /// Closes the connection, which stops its command.
+    /// Closes the connection, which stops its command, also while the daemon takes nothing.
     pub fn close(&self) {
-        let _ = self.0.lock().shutdown(Shutdown::Both);
+        let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
 
@@ -145,9 +149,7 @@ impl Client {
     }
 
     fn greet(stream: UnixStream, hello: &proto::Hello) -> Result<Client, Failed> {
-        let writing = stream.try_clone().map_err(|error| Failed::lost(&error))?;
-        let writing = Arc::new(Mutex::new(writing));
-        let mut client = Client { stream, writing, welcome: proto::Welcome::default() };
+        let mut client = Client { stream: Arc::new(stream), writing: Arc::default(), welcome: Default::default() };
         client.send(Kind::Hello, &hello.encode_to_vec())?;
         let welcome = client.receive(Kind::Welcome)?;
         client.welcome = decode(&welcome, "the daemon's greeting")?;
@@ -161,15 +163,24 @@ impl Client {
 
     /// Returns what stops this client's commands.
     pub fn stop(&self) -> Stop {
-        Stop(self.writing.clone())
+        Stop { stream: self.stream.clone(), writing: self.writing.clone() }
     }
 
     fn send(&self, kind: Kind, payload: &[u8]) -> Result<(), Failed> {
-        frame::write(&mut *self.writing.lock(), kind, payload).map_err(|error| Failed::lost(&error))
+        let whole = self.writing.lock();
+        let written = frame::write(&mut &*self.stream, kind, payload);
+        drop(whole);
+        match written {
+            Ok(()) => Ok(()),
+            // The daemon has closed; what it said before tells why.
+            Err(_) => loop {
+                self.next()?;
+            },
+        }
     }
 
-    fn next(&mut self) -> Result<Frame, Failed> {
-        match frame::read(&mut self.stream, MOST_BYTES, || Ok(())) {
+    fn next(&self) -> Result<Frame, Failed> {
+        match frame::read(&mut &*self.stream, |_| MOST_BYTES, || Ok(())) {
             Ok(frame) if frame.kind == Kind::Failure => {
                 let failure: proto::Failure = decode(&frame.payload, "the daemon's answer")?;
                 let class = proto::Class::try_from(failure.class).unwrap_or(proto::Class::Internal);
@@ -225,7 +236,9 @@ impl Client {
                 Kind::Need => {
                     let need: proto::Need = decode(&frame.payload, "the daemon's need")?;
                     for index in need.blocks {
-                        self.send_block(index, &block(index as usize)?)?;
+                        // Without its block the command cannot go on, nor can others that wait for it.
+                        let block = block(index as usize).inspect_err(|_| self.stop().close())?;
+                        self.send_block(index, &block)?;
                     }
                 }
                 Kind::Batches => {

@@ -6,16 +6,13 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc::{Receiver, RecvTimeoutError},
     },
     time::{Duration, Instant},
 };
 
-use arrow::{
-    buffer::Buffer,
-    ipc::{reader::StreamDecoder, writer::StreamWriter},
-};
+use arrow::ipc::writer::StreamWriter;
 use prost::Message;
 use tandem_column::{Class, Error, Field, LoadOptions, Loader, Result, Table};
 use tandem_pipeline::{
@@ -26,9 +23,9 @@ use tandem_runtime::{Cancel, Inputs, MemoryBudget, Options, QueryMetrics};
 use tandem_scan::{LoadMetrics, Split, SplitColumn};
 
 use crate::{
-    Level, Place,
+    Level, Place, arrival,
     blocks::{Flight, Found, Key},
-    connection::{Incoming, Writer},
+    connection::{Current, Incoming, Writer},
     daemon::Daemon,
     frame::Kind,
     metrics::Counters,
@@ -49,6 +46,7 @@ struct Command<'d> {
     receiver: &'d Receiver<Incoming>,
     application: &'d str,
     cancel: &'d Cancel,
+    wants_blocks: &'d AtomicBool,
     trailer: proto::Trailer,
 }
 
@@ -59,7 +57,7 @@ pub(crate) fn run(
     receiver: &Receiver<Incoming>,
     application: &str,
     payload: &[u8],
-    cancel: &Cancel,
+    Current { cancel, wants_blocks }: &Current,
 ) -> Result<proto::Trailer, proto::Failure> {
     let began = Instant::now();
     let execute: proto::Execute = decode(payload, "the command").map_err(|error| failure(&error))?;
@@ -73,7 +71,8 @@ pub(crate) fn run(
         return Err(proto::Failure { class: proto::Class::Draining as i32, message, retryable: true });
     };
     Counters::add(&daemon.counters.commands, 1);
-    let mut command = Command { daemon, writer, receiver, application, cancel, trailer: proto::Trailer::default() };
+    let trailer = proto::Trailer::default();
+    let mut command = Command { daemon, writer, receiver, application, cancel, wants_blocks, trailer };
     let ended = catch_unwind(AssertUnwindSafe(|| command.run(&execute)));
     let ended = ended.unwrap_or_else(|_| Err(Error::internal("a command panicked; please report this as a bug")));
     let ended = ended.map(|()| std::mem::take(&mut command.trailer));
@@ -108,7 +107,8 @@ pub(crate) fn run(
                 },
                 _ => failure(&error),
             };
-            let counter = if error.is_cancelled() { &daemon.counters.cancelled } else { &daemon.counters.failures };
+            let cancelled = failure.class == proto::Class::Cancelled as i32;
+            let counter = if cancelled { &daemon.counters.cancelled } else { &daemon.counters.failures };
             Counters::add(counter, 1);
             let values: [(&str, &dyn std::fmt::Display); 4] =
                 [("application", &application), ("name", name), ("ms", &milliseconds), ("error", &failure.message)];
@@ -277,6 +277,7 @@ impl Command<'_> {
     /// Asks the client for blocks and takes them in.
     fn receive<'b>(&mut self, mut flights: Vec<(usize, Flight<'b>)>) -> Result<Vec<(usize, Arc<Table>)>> {
         let need = proto::Need { blocks: flights.iter().map(|(index, _)| *index as u32).collect() };
+        self.wants_blocks.store(true, Ordering::Relaxed);
         self.writer.send(Kind::Need, &need.encode_to_vec()).map_err(|_| Error::cancelled())?;
         let limit = self.daemon.options.blocks << 20;
         let mut parts: HashMap<usize, Vec<u8>> = HashMap::new();
@@ -308,6 +309,9 @@ impl Command<'_> {
             Counters::add(&self.daemon.counters.blocks, 1);
             found.push((index, table));
         }
+        // What came too much must not keep the reading thread waiting.
+        self.wants_blocks.store(false, Ordering::Relaxed);
+        while self.receiver.try_recv().is_ok() {}
         Ok(found)
     }
 
@@ -330,22 +334,7 @@ impl Command<'_> {
 
     /// Makes a resident table of an Arrow stream.
     fn table(&self, bytes: Vec<u8>) -> Result<Table> {
-        let wrong = |detail: &str| {
-            Error::input(format!("a block is not an Arrow stream: send what Arrow's stream writer gives ({detail})"))
-        };
-        // Damaged bytes may meet an assertion in code that is not ours.
-        let decoded = catch_unwind(|| {
-            let mut decoder = StreamDecoder::new();
-            let mut buffer = Buffer::from(bytes);
-            let mut batches = Vec::new();
-            while let Some(batch) = decoder.decode(&mut buffer)? {
-                batches.push(batch);
-            }
-            Ok((decoder.schema(), batches))
-        });
-        let decoded = decoded.map_err(|_| wrong("it cannot be decoded"))?;
-        let (schema, batches) = decoded.map_err(|error: arrow::error::ArrowError| wrong(&error.to_string()))?;
-        let schema = schema.ok_or_else(|| wrong("it has no schema"))?;
+        let (schema, batches) = arrival::read(bytes)?;
         let options = LoadOptions { name: "block".into(), ..LoadOptions::default() };
         let loader = Loader::new(Field::all_from_arrow(&schema)?, options);
         for (sequence, batch) in batches.into_iter().enumerate() {

@@ -4,11 +4,15 @@
 //! pings; the other runs commands and writes results. Both write whole frames under one lock.
 
 use std::{
-    io,
+    io::{self, Read},
     net::Shutdown,
     os::unix::net::UnixStream,
-    sync::mpsc::{Receiver, SyncSender, sync_channel},
-    time::Duration,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, SyncSender, sync_channel},
+    },
+    time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
@@ -22,24 +26,51 @@ use crate::{
     Level, command,
     daemon::Daemon,
     frame::{self, Frame, Kind, Lost, PROTOCOL},
-    metrics, proto,
+    metrics::{self, Counters},
+    proto,
 };
 
 /// How long a client may take to say who it is.
 const GREETING: Duration = Duration::from_secs(10);
 /// The most bytes of a greeting: strings of a client that is not known yet.
 const GREETING_BYTES: usize = 64 << 10;
+/// The part of the limit of a message that a command may have: unlike a block it takes many times its bytes once it is read.
+const EXECUTE_SHARE: usize = 8;
 /// The most bytes of a ping.
 const PING_BYTES: usize = 64;
 /// Frames read ahead of the command that takes them.
 const AHEAD: usize = 2;
 
+/// The command that runs, as the reading thread knows it.
+#[derive(Clone, Default)]
+pub(crate) struct Current {
+    /// Stops it.
+    pub(crate) cancel: Cancel,
+    /// It waits for blocks; at other times the ones that come are of a command that has failed.
+    pub(crate) wants_blocks: Arc<AtomicBool>,
+}
+
 /// What the reading thread hands on.
 pub(crate) enum Incoming {
-    /// A command, and what stops it.
-    Execute(Vec<u8>, Cancel),
+    /// A command.
+    Execute(Vec<u8>, Current),
     /// Any other frame.
     Other(Frame),
+}
+
+/// Reads what comes before a deadline, however slowly it comes.
+struct Until<'s> {
+    stream: &'s UnixStream,
+    deadline: Instant,
+}
+
+impl Read for Until<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        // No time at all would mean no limit.
+        let left = self.deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        self.stream.set_read_timeout(Some(left))?;
+        (&mut &*self.stream).read(bytes)
+    }
 }
 
 /// The writing side of a connection.
@@ -82,10 +113,7 @@ pub(crate) fn turn_away(stream: &UnixStream, draining: bool, most: usize) {
 /// Serves a connection until it ends.
 pub(crate) fn run(daemon: &Daemon, stream: &UnixStream, id: u64, needs_token: bool) {
     let writer = Writer { stream, frame: Mutex::new(()) };
-    let greeted = stream
-        .set_write_timeout(Some(daemon.options.client_timeout()))
-        .and_then(|()| stream.set_read_timeout(Some(GREETING)));
-    let hello = match greeted {
+    let hello = match stream.set_write_timeout(Some(daemon.options.client_timeout())) {
         Ok(()) => greet(daemon, stream, &writer, needs_token),
         Err(_) => None,
     };
@@ -117,11 +145,13 @@ pub(crate) fn run(daemon: &Daemon, stream: &UnixStream, id: u64, needs_token: bo
 /// Reads the greeting and answers it; `None` if the client is refused.
 fn greet(daemon: &Daemon, stream: &UnixStream, writer: &Writer<'_>, needs_token: bool) -> Option<proto::Hello> {
     let refuse = |message: &str| {
+        Counters::add(&daemon.counters.refused, 1);
         daemon.log.event(Level::Warn, "refused", &[("reason", &message)]);
         writer.fail(proto::Class::Protocol, message);
         None
     };
-    let frame = match frame::read(&mut &*stream, GREETING_BYTES, || Ok(())) {
+    let mut greeting = Until { stream, deadline: Instant::now() + GREETING };
+    let frame = match frame::read(&mut greeting, |_| GREETING_BYTES, || Ok(())) {
         Ok(frame) if frame.kind == Kind::Hello => frame,
         Ok(_) => return refuse("a connection begins with a greeting (HELLO)"),
         Err(Lost::Refused(reason)) => return refuse(&reason),
@@ -163,10 +193,11 @@ fn read_frames(
     daemon: &Daemon,
     stream: &UnixStream,
     writer: &Writer<'_>,
-    current: &Mutex<Option<Cancel>>,
+    current: &Mutex<Option<Current>>,
     sender: SyncSender<Incoming>,
 ) {
-    let most = daemon.options.max_message << 20;
+    let limit = daemon.options.max_message << 20;
+    let most = |kind: Kind| if kind == Kind::Execute { limit / EXECUTE_SHARE } else { limit };
     let begun = || stream.set_read_timeout(Some(daemon.options.client_timeout()));
     let refused = loop {
         if stream.set_read_timeout(None).is_err() {
@@ -182,33 +213,40 @@ fn read_frames(
             Kind::Ping => writer.send(Kind::Pong, &frame.payload).is_ok(),
             Kind::Status => writer.send(Kind::Report, &metrics::report(daemon).encode_to_vec()).is_ok(),
             Kind::Cancel => {
-                if let Some(cancel) = &*current.lock() {
-                    cancel.cancel();
+                if let Some(running) = &*current.lock() {
+                    running.cancel.cancel();
                 }
                 true
             }
-            Kind::Execute => {
-                let mut current = current.lock();
-                if current.is_some() {
-                    break Some("one command at a time: wait for the end of the last one".to_owned());
-                }
-                let cancel = current.insert(Cancel::new()).clone();
-                drop(current);
-                sender.send(Incoming::Execute(frame.payload, cancel)).is_ok()
+            Kind::Execute | Kind::Release if current.lock().is_some() => {
+                break Some("one command at a time: wait for the end of the last one".to_owned());
             }
-            Kind::Block | Kind::BlockEnd | Kind::Release => sender.send(Incoming::Other(frame)).is_ok(),
+            Kind::Execute => {
+                let running = current.lock().insert(Current::default()).clone();
+                sender.send(Incoming::Execute(frame.payload, running)).is_ok()
+            }
+            Kind::Release => sender.send(Incoming::Other(frame)).is_ok(),
+            // Nothing that no command takes may keep this thread from seeing the client's end.
+            Kind::Block | Kind::BlockEnd => {
+                let wanted =
+                    current.lock().as_ref().is_some_and(|running| running.wants_blocks.load(Ordering::Relaxed));
+                !wanted || sender.send(Incoming::Other(frame)).is_ok()
+            }
             _ => break Some("a client sends no such frame: see node.proto".to_owned()),
         };
         if !handed_on {
             break None;
         }
     };
-    if let Some(cancel) = &*current.lock() {
-        cancel.cancel();
+    // The reason comes before what the command says once it is stopped.
+    if let Some(reason) = &refused {
+        daemon.log.event(Level::Warn, "protocol", &[("reason", reason)]);
+        writer.fail(proto::Class::Protocol, reason);
     }
-    if let Some(reason) = refused {
-        daemon.log.event(Level::Warn, "protocol", &[("reason", &reason)]);
-        writer.fail(proto::Class::Protocol, &reason);
+    if let Some(running) = &*current.lock() {
+        running.cancel.cancel();
+    }
+    if refused.is_some() {
         let _ = stream.shutdown(Shutdown::Both);
     }
 }
@@ -217,14 +255,14 @@ fn read_frames(
 fn run_commands(
     daemon: &Daemon,
     writer: &Writer<'_>,
-    current: &Mutex<Option<Cancel>>,
+    current: &Mutex<Option<Current>>,
     receiver: &Receiver<Incoming>,
     application: &str,
 ) {
     while let Ok(incoming) = receiver.recv() {
         let sent = match incoming {
-            Incoming::Execute(payload, cancel) => {
-                let ended = command::run(daemon, writer, receiver, application, &payload, &cancel);
+            Incoming::Execute(payload, running) => {
+                let ended = command::run(daemon, writer, receiver, application, &payload, &running);
                 // Before the answer: the client may send its next command as soon as it has it.
                 *current.lock() = None;
                 match ended {
@@ -236,7 +274,7 @@ fn run_commands(
                 Ok(()) => writer.send(Kind::Released, &[]),
                 Err(error) => writer.send(Kind::Failure, &command::failure(&error).encode_to_vec()),
             },
-            // Blocks of a command that has failed meanwhile.
+            // A block of a command that has failed meanwhile.
             Incoming::Other(_) => Ok(()),
         };
         if sent.is_err() {

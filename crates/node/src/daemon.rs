@@ -33,6 +33,8 @@ use crate::{
 
 /// How often time limits, idle applications and the parent are looked at.
 const TICK: Duration = Duration::from_millis(100);
+/// The most clients over TLS that are told at one time that there is no room for them.
+const TURNED_AWAY: usize = 32;
 /// How long cancelled commands and closed connections may take to be gone.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
@@ -207,9 +209,14 @@ impl Daemon {
 struct Tunnel(Arc<Daemon>);
 
 impl Tunnel {
-    fn new(daemon: &Arc<Daemon>) -> Tunnel {
-        daemon.state.lock().tunnels += 1;
-        Tunnel(daemon.clone())
+    /// Makes one; `None` if there are too many. Clients that are turned away have one until they know.
+    fn new(daemon: &Arc<Daemon>) -> Option<Tunnel> {
+        let mut state = daemon.state.lock();
+        if state.tunnels >= daemon.options.max_connections + TURNED_AWAY {
+            return None;
+        }
+        state.tunnels += 1;
+        Some(Tunnel(daemon.clone()))
     }
 }
 

@@ -73,11 +73,16 @@ pub enum Lost {
     Refused(String),
 }
 
-/// Reads the header of a frame; blocks until it begins. `begun` is called when its first byte is there.
+/// Reads a frame of at most as many bytes as its kind may have; blocks until it begins. `begun` is called when its first
+/// byte is there.
 ///
 /// # Errors
 /// [`Lost`], after which the stream cannot be read any further.
-pub fn read(stream: &mut impl Read, most: usize, begun: impl FnOnce() -> io::Result<()>) -> Result<Frame, Lost> {
+pub fn read(
+    stream: &mut impl Read,
+    most: impl FnOnce(Kind) -> usize,
+    begun: impl FnOnce() -> io::Result<()>,
+) -> Result<Frame, Lost> {
     let mut header = [0; HEADER];
     loop {
         match stream.read(&mut header[..1]) {
@@ -96,6 +101,7 @@ pub fn read(stream: &mut impl Read, most: usize, begun: impl FnOnce() -> io::Res
             header[4]
         )));
     };
+    let most = most(kind);
     if length > most {
         return Err(Lost::Refused(format!(
             "a frame is larger than the limit: send less, or raise --max-message (limit {most}, frame {length} bytes)"

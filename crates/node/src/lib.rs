@@ -8,6 +8,7 @@
 //! Bytes from clients are untrusted: nothing they send ends the daemon, and what is wrong is answered with a sentence.
 #![forbid(unsafe_code)]
 
+mod arrival;
 mod blocks;
 mod client;
 mod command;

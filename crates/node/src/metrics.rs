@@ -67,7 +67,7 @@ pub(crate) fn report(daemon: &Daemon) -> proto::Report {
     line("threads", "gauge", "Worker threads", daemon.runtime.threads() as f64);
     line("threads_active", "gauge", "Worker threads that clients' cores let run", daemon.runtime.active() as f64);
     line("connections", "gauge", "Open connections", report.connections as f64);
-    line("connections_total", "counter", "Connections accepted", get(&counters.connections) as f64);
+    line("connections_total", "counter", "Connections that came, refused ones too", get(&counters.connections) as f64);
     line("connections_refused_total", "counter", "Connections refused", get(&counters.refused) as f64);
     line("commands_running", "gauge", "Commands that run now", report.running as f64);
     line("commands_total", "counter", "Commands begun", report.commands as f64);
@@ -105,10 +105,14 @@ pub(crate) fn serve(daemon: &Arc<Daemon>, address: SocketAddr) -> Result<SocketA
     let bound = listener.local_addr().map_err(unusable)?;
     let daemon = Arc::downgrade(daemon);
     let run = move || {
-        for stream in listener.incoming().flatten() {
+        for stream in listener.incoming() {
             let Some(daemon) = daemon.upgrade() else { return };
-            // A reader that goes away misses its answer, nothing else.
-            let _ = answer(stream, &daemon);
+            match stream {
+                // A reader that goes away misses its answer, nothing else.
+                Ok(stream) => drop(answer(stream, &daemon)),
+                // Out of file handles, most likely: others must close some first.
+                Err(_) => std::thread::sleep(Duration::from_millis(100)),
+            }
         }
     };
     std::thread::Builder::new().name("metrics".into()).spawn(run).map_err(unusable)?;

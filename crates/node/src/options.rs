@@ -25,7 +25,7 @@ pub struct Options {
     /// Seconds that a command may take
     #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
     pub time_limit: u64,
-    /// Megabytes of a frame
+    /// Megabytes of a frame; a command may have an eighth of it
     #[arg(long, value_name = "MB", default_value_t = 64)]
     pub max_message: usize,
     /// Connections at once

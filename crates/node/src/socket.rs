@@ -1,15 +1,21 @@
 //! The Unix socket: only its user may connect, and a socket that a dead daemon left behind is replaced.
 
 use std::{
-    fs::{self, DirBuilder, Permissions},
+    fs::{self, DirBuilder, File, Permissions},
     io,
     os::unix::{
         fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt},
         net::{UnixListener, UnixStream},
     },
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::Errno,
+    process::geteuid,
+};
 use tandem_column::{Error, Result};
 
 /// A bound socket, removed from the file system when it is dropped.
@@ -35,27 +41,48 @@ impl Socket {
         };
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(unusable)?;
-        let metadata = fs::metadata(directory).map_err(unusable)?;
-        let sticky = metadata.mode() & 0o1000 != 0;
-        if metadata.mode() & 0o022 != 0 && !sticky {
+        let handle = File::open(directory).map_err(unusable)?;
+        let metadata = handle.metadata().map_err(unusable)?;
+        let (sticky, owner) = (metadata.mode() & 0o1000 != 0, metadata.uid());
+        let own = owner == geteuid().as_raw() || owner == 0;
+        if !own || metadata.mode() & 0o022 != 0 && !sticky {
             let directory = directory.display();
             return Err(Error::input(format!(
                 "others may write to {directory}: choose a directory of your own for --socket"
             )));
         }
+        // Two that start at once must not take each other's socket for one of the dead.
+        let _alone = lock(handle).map_err(unusable)?;
         if fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket()) {
-            if UnixStream::connect(path).is_ok() {
-                return Err(Error::input(format!(
-                    "a daemon listens on {} already: use it, or end it first",
-                    path.display()
-                )));
+            match UnixStream::connect(path) {
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                    fs::remove_file(path).map_err(unusable)?;
+                }
+                Err(error) => return Err(unusable(error)),
+                Ok(_) => {
+                    return Err(Error::input(format!(
+                        "a daemon listens on {} already: use it, or end it first",
+                        path.display()
+                    )));
+                }
             }
-            fs::remove_file(path).map_err(unusable)?;
         }
         let listener = UnixListener::bind(path).map_err(unusable)?;
         fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(unusable)?;
         let inode = fs::symlink_metadata(path).map_err(unusable)?.ino();
         Ok(Socket { listener, place: Place { path: path.to_owned(), inode } })
+    }
+}
+
+/// Locks a directory until the handle is dropped. Whoever may read a directory may lock it: the wait has an end.
+fn lock(directory: File) -> io::Result<File> {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    loop {
+        match flock(&directory, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(directory),
+            Err(Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(10)),
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 

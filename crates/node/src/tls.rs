@@ -7,10 +7,13 @@ use std::{
     os::unix::net::UnixStream,
     path::Path,
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+};
 use rustls::{
     ClientConfig, ClientConnection, Connection, RootCertStore, ServerConfig, ServerConnection,
     pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject},
@@ -21,8 +24,10 @@ use crate::Options;
 
 /// Bytes on their way in one direction; more waits in the sockets.
 const ROOM: usize = 256 << 10;
-/// How long a side may take nothing before it counts as gone.
-const SILENCE: Timespec = Timespec { tv_sec: 3600, tv_nsec: 0 };
+/// How long nothing may happen before a connection counts as gone.
+const SILENCE: Duration = Duration::from_secs(3600);
+/// How long the other side may take to hear the end of a connection that this side has closed.
+const LAST_WORDS: Duration = Duration::from_secs(30);
 
 /// A TCP listener whose connections are inside TLS.
 pub(crate) struct TlsListener {
@@ -57,20 +62,21 @@ impl TlsListener {
     }
 
     /// Hands connections on until told to stop, or until the socket is shut down; each holds a guard until its last
-    /// bytes are sent.
+    /// bytes are sent, and without one it is closed.
     pub(crate) fn accept<G: Send + 'static>(
         &self,
         ended: impl Fn() -> bool,
-        guard: impl Fn() -> G,
+        guard: impl Fn() -> Option<G>,
         take: impl Fn(UnixStream),
     ) {
         for stream in self.listener.incoming() {
             if ended() {
                 return;
             }
+            let Some(guard) = guard() else { continue };
             let inner = stream.and_then(|stream| {
                 let connection = ServerConnection::new(self.config.clone()).map_err(io::Error::other)?;
-                tunnel(stream, connection.into(), guard())
+                tunnel(stream, connection.into(), guard)
             });
             match inner {
                 Ok(inner) => take(inner),
@@ -132,25 +138,28 @@ fn tunnel(outer: TcpStream, mut connection: Connection, guard: impl Send + 'stat
 /// Moves bytes both ways until one side ends and what is left of it has arrived.
 fn pump(mut outer: TcpStream, mut inner: UnixStream, mut connection: Connection) -> io::Result<()> {
     let (mut incoming, mut outgoing) = (Vec::<u8>::new(), Vec::<u8>::new());
-    let (mut outer_ended, mut inner_ended) = (false, false);
+    let (mut outer_ended, mut closing) = (false, None::<Closing>);
     loop {
-        // Plain bytes of the client that the other side has not taken yet.
-        while incoming.len() < ROOM {
-            let mut bytes = [0; 16 << 10];
-            match connection.reader().read(&mut bytes) {
-                Ok(0) => {
-                    outer_ended = true;
-                    break;
-                }
-                Ok(read) => incoming.extend_from_slice(&bytes[..read]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error),
+        // Plain bytes of the client that the other side has not taken yet. All that TLS holds is taken out as long as
+        // there is room: no event of the socket tells of it.
+        loop {
+            outer_ended |= take(&mut connection, &mut incoming)?;
+            let full = incoming.len() >= ROOM;
+            give(&mut inner, &mut incoming)?;
+            if !full || incoming.len() >= ROOM {
+                break;
             }
         }
-        give(&mut inner, &mut incoming)?;
         if !outgoing.is_empty() {
             let taken = connection.writer().write(&outgoing)?;
             outgoing.drain(..taken);
+        }
+        if let Some(closing) = closing.as_mut().filter(|closing| !closing.told)
+            && outgoing.is_empty()
+            && !connection.is_handshaking()
+        {
+            connection.send_close_notify();
+            closing.told = true;
         }
         while connection.wants_write() {
             match connection.write_tls(&mut outer) {
@@ -159,22 +168,33 @@ fn pump(mut outer: TcpStream, mut inner: UnixStream, mut connection: Connection)
                 Err(error) => return Err(error),
             }
         }
-        let sent = outgoing.is_empty() && !connection.wants_write();
-        if outer_ended && incoming.is_empty() || inner_ended && sent {
+        let sent = closing.as_ref().is_some_and(|closing| closing.told) && !connection.wants_write();
+        if outer_ended && (incoming.is_empty() || closing.is_some()) || sent {
             return Ok(());
         }
+        // A side that has ended would only say so again and again.
         let flag = |wanted: bool, flag: PollFlags| if wanted { flag } else { PollFlags::empty() };
-        let reads = !outer_ended && incoming.len() < ROOM;
+        let reads = incoming.len() < ROOM;
         let outer_flags = flag(reads, PollFlags::IN) | flag(connection.wants_write(), PollFlags::OUT);
-        let takes = !inner_ended && outgoing.is_empty();
-        let inner_flags = flag(takes, PollFlags::IN) | flag(!incoming.is_empty(), PollFlags::OUT);
-        let mut polled = [PollFd::new(&outer, outer_flags), PollFd::new(&inner, inner_flags)];
-        if poll(&mut polled, Some(&SILENCE))? == 0 {
-            return Err(io::ErrorKind::TimedOut.into());
+        let inner_flags = flag(outgoing.is_empty(), PollFlags::IN) | flag(!incoming.is_empty(), PollFlags::OUT);
+        let mut polled = Vec::with_capacity(2);
+        if !outer_ended {
+            polled.push(PollFd::new(&outer, outer_flags));
         }
-        let [outer_ready, inner_ready] = polled.map(|polled| polled.revents());
-        let broken = PollFlags::ERR | PollFlags::NVAL;
-        if (outer_ready | inner_ready).intersects(broken) {
+        if closing.is_none() {
+            polled.push(PollFd::new(&inner, inner_flags));
+        }
+        let left = closing.as_ref().map_or(SILENCE, |closing| closing.until.saturating_duration_since(Instant::now()));
+        let left = Timespec::try_from(left).map_err(io::Error::other)?;
+        match poll(&mut polled, Some(&left)) {
+            Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+            Err(error) if error != Errno::INTR => return Err(error.into()),
+            _ => {}
+        }
+        let mut ready = polled.iter().map(PollFd::revents);
+        let outer_ready = if outer_ended { PollFlags::empty() } else { ready.next().unwrap_or(PollFlags::empty()) };
+        let inner_ready = ready.next().unwrap_or(PollFlags::empty());
+        if (outer_ready | inner_ready).intersects(PollFlags::ERR | PollFlags::NVAL) {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         if reads && outer_ready.intersects(PollFlags::IN | PollFlags::HUP) {
@@ -195,10 +215,7 @@ fn pump(mut outer: TcpStream, mut inner: UnixStream, mut connection: Connection)
         if inner_ready.intersects(PollFlags::IN | PollFlags::HUP) {
             let mut bytes = [0; 64 << 10];
             match inner.read(&mut bytes) {
-                Ok(0) if !inner_ended => {
-                    inner_ended = true;
-                    connection.send_close_notify();
-                }
+                Ok(0) => closing = Some(Closing { told: false, until: Instant::now() + LAST_WORDS }),
                 Ok(read) => outgoing.extend_from_slice(&bytes[..read]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
@@ -207,12 +224,35 @@ fn pump(mut outer: TcpStream, mut inner: UnixStream, mut connection: Connection)
     }
 }
 
+/// The plain side has ended; what it said last is on its way.
+struct Closing {
+    /// The other side was told that this is the end.
+    told: bool,
+    until: Instant,
+}
+
+/// Takes plain bytes out of TLS, while there is room; tells whether no more will come.
+fn take(connection: &mut Connection, incoming: &mut Vec<u8>) -> io::Result<bool> {
+    while incoming.len() < ROOM {
+        let mut bytes = [0; 16 << 10];
+        match connection.reader().read(&mut bytes) {
+            Ok(0) => return Ok(true),
+            Ok(read) => incoming.extend_from_slice(&bytes[..read]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(false)
+}
+
 /// Writes as much as the socket takes.
 fn give(to: &mut UnixStream, bytes: &mut Vec<u8>) -> io::Result<()> {
     while !bytes.is_empty() {
         match to.write(bytes) {
             Ok(taken) => drop(bytes.drain(..taken)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            // It listens no more, but may still have something to say.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => bytes.clear(),
             Err(error) => return Err(error),
         }
     }

@@ -3,9 +3,18 @@
 use std::{
     io::{Read, Write},
     os::unix::net::UnixStream,
+    sync::Arc,
     time::Duration,
 };
 
+use arrow::{
+    array::{ArrayRef, DictionaryArray, RecordBatch, RecordBatchOptions, StringViewArray, new_null_array},
+    datatypes::{DataType, Int8Type, Schema},
+    ipc::{
+        CompressionType,
+        writer::{IpcWriteOptions, StreamWriter},
+    },
+};
 use prost::Message;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -34,7 +43,7 @@ fn failure(running: &Running, bytes: &[u8]) -> Option<proto::Failure> {
     frame::write(&mut stream, Kind::Hello, &Client::hello().encode_to_vec()).unwrap();
     stream.write_all(bytes).unwrap();
     loop {
-        let frame = frame::read(&mut stream, 1 << 20, || Ok(())).ok()?;
+        let frame = frame::read(&mut stream, |_| 1 << 20, || Ok(())).ok()?;
         if frame.kind == Kind::Failure {
             return Some(proto::Failure::decode(frame.payload.as_slice()).unwrap());
         }
@@ -67,7 +76,7 @@ fn the_rules_of_frames() {
     let hello = |hello: &proto::Hello| {
         let mut stream = connect(&running);
         frame::write(&mut stream, Kind::Hello, &hello.encode_to_vec()).unwrap();
-        let frame = frame::read(&mut stream, 1 << 20, || Ok(())).unwrap();
+        let frame = frame::read(&mut stream, |_| 1 << 20, || Ok(())).unwrap();
         assert_eq!(frame.kind, Kind::Failure);
         let mut rest = Vec::new();
         assert_eq!(stream.read_to_end(&mut rest).unwrap(), 0, "the daemon closes");
@@ -113,18 +122,39 @@ fn deep_and_odd_queries() {
     assert_eq!(client.execute(&execute, |_| unreachable!()).unwrap_err().class, Class::Input);
 }
 
+/// Sends a command whose block is these bytes, and returns the frame that ends it.
+fn answer(running: &Running, execute: &proto::Execute, block: &[u8]) -> frame::Frame {
+    let mut stream = connect(running);
+    let mut next = |frames: &[Vec<u8>], wanted: &[Kind]| {
+        stream.write_all(&frames.concat()).unwrap();
+        loop {
+            let frame = frame::read(&mut stream, |_| 1 << 20, || Ok(())).unwrap();
+            if wanted.contains(&frame.kind) {
+                return frame;
+            }
+        }
+    };
+    let hello = framed(Kind::Hello, &Client::hello().encode_to_vec());
+    next(&[hello, framed(Kind::Execute, &execute.encode_to_vec())], &[Kind::Need]);
+    let block = [framed(Kind::Block, &[&[0; 4], block].concat()), framed(Kind::BlockEnd, &[0; 4])];
+    next(&block, &[Kind::Failure, Kind::Trailer])
+}
+
+/// Makes an Arrow stream of a batch.
+fn arrow_stream(batch: &RecordBatch, options: IpcWriteOptions) -> Result<Vec<u8>, arrow::error::ArrowError> {
+    let mut writer = StreamWriter::try_new_with_options(Vec::new(), &batch.schema(), options)?;
+    writer.write(batch)?;
+    writer.finish()?;
+    writer.into_inner()
+}
+
 #[test]
 fn damaged_blocks() {
     let running = Running::start(|_| {});
     let path = running.sales();
     let seed = seed();
     let rng = &mut ChaCha8Rng::seed_from_u64(seed);
-    let mut whole_block = Vec::new();
-    let block = keys(50);
-    let mut writer = arrow::ipc::writer::StreamWriter::try_new(&mut whole_block, &block.schema).unwrap();
-    writer.write(&block.batches[0]).unwrap();
-    writer.finish().unwrap();
-    drop(writer);
+    let whole_block = arrow_stream(&keys(50).batches[0], IpcWriteOptions::default()).unwrap();
     for attack in 0..300 {
         let mut bytes = whole_block.clone();
         for _ in 0..rng.random_range(1..6) {
@@ -135,27 +165,83 @@ fn damaged_blocks() {
             }
         }
         let execute = with_block(command(JOIN, vec![whole(&path)]), &format!("attack {attack}"));
-        let frames = [
-            framed(Kind::Hello, &Client::hello().encode_to_vec()),
-            framed(Kind::Execute, &execute.encode_to_vec()),
-            framed(Kind::Block, &[&[0; 4], bytes.as_slice()].concat()),
-            framed(Kind::BlockEnd, &[0; 4]),
-        ];
-        let mut stream = connect(&running);
-        stream.write_all(&frames.concat()).unwrap();
         // Some damage leaves a block that is a block.
-        while let Ok(frame) = frame::read(&mut stream, 1 << 20, || Ok(())) {
-            if frame.kind == Kind::Failure {
-                let failure = proto::Failure::decode(frame.payload.as_slice()).unwrap();
-                assert_ne!(failure.class, Class::Internal as i32, "{failure:?}");
-            }
-            if matches!(frame.kind, Kind::Failure | Kind::Trailer) {
-                break;
-            }
+        let frame = answer(&running, &execute, &bytes);
+        if frame.kind == Kind::Failure {
+            let failure = proto::Failure::decode(frame.payload.as_slice()).unwrap();
+            assert_ne!(failure.class, Class::Internal as i32, "{failure:?}");
         }
     }
     assert_eq!(running.client().status().unwrap().running, 0);
     running.client().execute(&with_block(command(JOIN, vec![whole(&path)]), "good"), |_| Ok(keys(100))).unwrap();
+}
+
+/// Blocks that are cut off, or of which a few bytes stand for many.
+#[test]
+fn blocks_that_are_less_than_they_say() {
+    let running = Running::start(|_| {});
+    let path = running.sales();
+    let execute = |key: &str| with_block(command(JOIN, vec![whole(&path)]), key);
+    let refused = |block: &[u8], class: Class, words: &str| {
+        let frame = answer(&running, &execute("refused"), block);
+        assert_eq!(frame.kind, Kind::Failure, "{words}");
+        let failure = proto::Failure::decode(frame.payload.as_slice()).unwrap();
+        assert!(failure.class == class as i32 && failure.message.contains(words), "{failure:?}");
+    };
+    let batch = &keys(50).batches[0];
+    let good = arrow_stream(batch, IpcWriteOptions::default()).unwrap();
+    assert_eq!(answer(&running, &execute("good"), &good).kind, Kind::Trailer);
+    for cut in (0..good.len()).step_by(8) {
+        refused(&good[..cut], Class::Input, "cut off");
+    }
+    let empty = RecordBatchOptions::new().with_row_count(Some(1 << 62));
+    let empty = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &empty).unwrap();
+    refused(&arrow_stream(&empty, IpcWriteOptions::default()).unwrap(), Class::Unsupported, "too many rows");
+    let words: DictionaryArray<Int8Type> = ["a", "a"].into_iter().collect();
+    let views = StringViewArray::from(vec!["a word of more than twelve bytes"]);
+    for column in [Arc::new(words) as ArrayRef, Arc::new(views), new_null_array(&DataType::Null, 5)] {
+        let batch = RecordBatch::try_from_iter([("c", column)]).unwrap();
+        refused(&arrow_stream(&batch, IpcWriteOptions::default()).unwrap(), Class::Unsupported, "convert column c");
+    }
+    let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::LZ4_FRAME)).unwrap();
+    match arrow_stream(batch, options) {
+        Ok(packed) => refused(&packed, Class::Input, "compressed"),
+        Err(error) => println!("not tested, this build does not compress: {error}"),
+    }
+}
+
+#[test]
+fn stray_frames_do_not_hide_the_end_of_a_client() {
+    let running = Running::start(|_| {});
+    let path = running.sales();
+    let execute = with_block(command(ENDLESS, vec![whole(&path); 50]), "endless");
+    let block = arrow_stream(&keys(100_000).batches[0], IpcWriteOptions::default()).unwrap();
+    let mut stream = connect(&running);
+    frame::write(&mut stream, Kind::Hello, &Client::hello().encode_to_vec()).unwrap();
+    frame::write(&mut stream, Kind::Execute, &execute.encode_to_vec()).unwrap();
+    while frame::read(&mut stream, |_| 1 << 20, || Ok(())).unwrap().kind != Kind::Need {}
+    frame::write(&mut stream, Kind::Block, &[&[0; 4], block.as_slice()].concat()).unwrap();
+    for _ in 0..10 {
+        frame::write(&mut stream, Kind::BlockEnd, &[0; 4]).unwrap();
+    }
+    let observer = std::cell::RefCell::new(running.client());
+    eventually("the command has its block", || observer.borrow_mut().status().unwrap().blocks == 1);
+    drop(stream);
+    eventually("the command ends", || observer.borrow_mut().status().unwrap().running == 0);
+}
+
+/// A greeting that never ends takes its place for a short time only.
+#[test]
+fn slow_greetings() {
+    let running = Running::start(|options| options.max_connections = 1);
+    let mut stream = connect(&running);
+    stream.write_all(&[0, 0x80, 0, 0, Kind::Hello as u8]).unwrap();
+    let began = std::time::Instant::now();
+    while stream.write_all(&[0]).is_ok() {
+        assert!(began.elapsed() < PATIENCE, "the daemon waits for ever");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    eventually("there is room again", || Client::connect(&running.socket, "app-1").is_ok());
 }
 
 fn seed() -> u64 {

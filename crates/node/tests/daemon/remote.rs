@@ -9,6 +9,8 @@ use tandem_node::{Client, Node, Options, proto};
 
 use crate::fixture::*;
 
+/// Connections at once.
+const MOST: usize = 8;
 const TOKEN: &str = "a token of sufficient length";
 
 #[test]
@@ -24,6 +26,7 @@ fn tls_and_a_token() {
         options.tls_certificate = Some(path("cert.pem"));
         options.tls_key = Some(path("key.pem"));
         options.token_file = Some(path("token"));
+        options.max_connections = MOST;
     });
     let address = running.node.as_ref().unwrap().tls_address().unwrap().to_string();
     let sales = running.sales();
@@ -46,6 +49,14 @@ fn tls_and_a_token() {
     let mut rest = Vec::new();
     let _ = plain.read_to_end(&mut rest);
     client.ping().unwrap();
+    let more = std::cell::RefCell::new(Vec::new());
+    eventually("all places are taken", || {
+        more.borrow_mut().extend(connect("node.test", TOKEN));
+        more.borrow().len() == MOST - 1
+    });
+    let turned_away = connect("node.test", TOKEN).map(drop).unwrap_err();
+    assert!(turned_away.message.contains("too many connections"), "{turned_away}");
+    drop(more);
     running.node.take().unwrap().drain(PATIENCE);
     assert!(client.ping().is_err(), "nothing is left open");
 }
