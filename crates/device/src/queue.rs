@@ -36,6 +36,9 @@ pub(crate) trait QueuePart: Send + Debug {
     fn copies_block(&self) -> bool {
         false
     }
+
+    /// Takes note that a command did not end in time: from now on nothing may wait for the device.
+    fn give_up(&mut self) {}
 }
 
 /// Host memory into which a device copies.
@@ -210,7 +213,12 @@ impl Queue {
                 false => Look::Same,
             })
         };
-        patience.wait(look, |waited| event.rest(waited))?;
+        if let Err(error) = patience.wait(look, |waited| event.rest(waited)) {
+            if let (Class::Device, Some(part)) = (error.class, &mut self.part) {
+                part.give_up();
+            }
+            return Err(error);
+        }
         event.waited();
         self.forget_ended();
         self.failure.clone().map_or(Ok(()), Err)

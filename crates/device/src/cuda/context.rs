@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use cudarc::driver::{result, sys};
@@ -20,6 +21,8 @@ pub(super) struct Context {
     pub(super) origin: sys::CUevent,
     pub(super) origin_host: Instant,
     pub(super) info: Info,
+    /// A command did not end in time. Freeing memory waits for all commands, so that it is lost instead.
+    given_up: AtomicBool,
 }
 
 // SAFETY: contexts and events may be used from any thread that makes the context current, as `enter` does.
@@ -32,7 +35,8 @@ impl Context {
     pub(super) fn open(device: sys::CUdevice, info: Info) -> Result<Arc<Context>> {
         // SAFETY: the device is one that the driver listed.
         let raw = unsafe { result::primary_ctx::retain(device) }.map_err(|e| failed(e, "open a device"))?;
-        let mut context = Context { device, raw, origin: std::ptr::null_mut(), origin_host: Instant::now(), info };
+        let (origin, given_up) = (std::ptr::null_mut(), AtomicBool::new(false));
+        let mut context = Context { device, raw, origin, origin_host: Instant::now(), info, given_up };
         context.enter()?;
         context.origin =
             result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(|e| failed(e, "make an event"))?;
@@ -51,6 +55,16 @@ impl Context {
     pub(super) fn enter(&self) -> Result<()> {
         // SAFETY: the context is retained as long as `self`.
         unsafe { result::ctx::set_current(self.raw) }.map_err(|e| failed(e, "enter a device's context"))
+    }
+
+    /// Takes note that the device does not answer.
+    pub(super) fn give_up(&self) {
+        self.given_up.store(true, Ordering::Relaxed);
+    }
+
+    /// Makes the context current to free memory; tells whether that does not wait for a device that does not answer.
+    pub(super) fn enter_to_free(&self) -> bool {
+        !self.given_up.load(Ordering::Relaxed) && self.enter().is_ok()
     }
 
     /// Returns the host's time on the device's clock, in nanoseconds.
@@ -126,9 +140,12 @@ impl Drop for Registration {
             Some(users) if *users > 1 => *users -= 1,
             _ => {
                 registered.remove(&address);
-                if self.context.enter().is_ok() {
+                if self.context.enter_to_free() {
                     // SAFETY: registered by us, and this was the last use. An error leaves nothing to do.
                     let _ = unsafe { sys::cuMemHostUnregister(self.buffer.as_ptr().cast_mut().cast()) }.result();
+                } else {
+                    // A kernel may still read it.
+                    std::mem::forget(self.buffer.clone());
                 }
             }
         }

@@ -50,7 +50,7 @@ impl MemoryPart for CudaMemory {
 
 impl Drop for CudaMemory {
     fn drop(&mut self) {
-        if !self.is_shared() && self.pointer != 0 && self.context.enter().is_ok() {
+        if !self.is_shared() && self.pointer != 0 && self.context.enter_to_free() {
             // SAFETY: allocated by us; queues keep memory until their commands are over. An error leaves nothing to do.
             let _ = unsafe { result::free_sync(self.pointer) };
         }

@@ -132,6 +132,10 @@ impl QueuePart for CudaQueue {
     fn copies_block(&self) -> bool {
         true
     }
+
+    fn give_up(&mut self) {
+        self.context.give_up();
+    }
 }
 
 impl Drop for CudaQueue {
