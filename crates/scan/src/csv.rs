@@ -117,7 +117,7 @@ impl CsvFiles {
 
     /// Loads columns of all rows.
     pub(crate) fn load(&self, request: &Request<'_>) -> Result<Loaded> {
-        whole::load(self.identity, request, |columns| {
+        whole::load(self.identity, request, Some(0), |columns| {
             let schema: Arc<[Field]> = columns.iter().map(|&column| self.fields[column].clone()).collect();
             let loader = Loader::new(schema, LoadOptions::default());
             let mut sequence = 0;

@@ -17,7 +17,7 @@ use tandem_column::{Error, Field, LoadOptions, Loader, Repr, Result, Type};
 use crate::{
     file::{self, Identity},
     load::{Loaded, Request},
-    table::check_same,
+    table::{check_same, nullable_anywhere, with_nullability},
     whole,
 };
 
@@ -27,6 +27,8 @@ pub(crate) struct IpcFiles {
     identity: Identity,
     schema: SchemaRef,
     fields: Arc<[Field]>,
+    /// The first column that can be loaded: it tells how many rows there are.
+    counted: Option<usize>,
 }
 
 type Reader = FileReader<BufReader<File>>;
@@ -54,28 +56,29 @@ fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, arrow::error::ArrowE
 impl IpcFiles {
     /// Reads the footers; also tells why columns cannot be loaded.
     pub(crate) fn open(paths: &[PathBuf]) -> Result<(IpcFiles, Vec<Option<String>>)> {
-        let mut files = Vec::new();
-        let mut found: Option<(SchemaRef, Arc<[Field]>)> = None;
-        let mut unsupported = Vec::new();
+        let (mut files, mut schemas) = (Vec::new(), Vec::<Arc<[Field]>>::new());
+        let mut found: Option<(SchemaRef, Vec<Option<String>>)> = None;
         for path in paths {
             let (reader, identity) = open(path, None)?;
             files.push((path.clone(), identity, reader.num_batches()));
             let own = reader.schema();
             let (fields, reasons): (Vec<Field>, Vec<Option<String>>) = own.fields().iter().map(describe).unzip();
-            match &found {
-                None => {
-                    let plain =
-                        own.fields().iter().map(|field| field.as_ref().clone().with_metadata(Default::default()));
-                    found = Some((Arc::new(Schema::new(plain.collect::<Vec<_>>())), fields.into()));
-                    unsupported = reasons;
-                }
-                Some((_, first)) => check_same(&paths[0], first, path, &fields)?,
+            if let Some(first) = schemas.first() {
+                check_same(&paths[0], first, path, &fields)?;
             }
+            schemas.push(fields.into());
+            found.get_or_insert((own, reasons));
         }
-        let Some((schema, fields)) = found else { return Err(Error::input("no files to read: name at least one")) };
+        let Some((schema, unsupported)) = found else {
+            return Err(Error::input("no files to read: name at least one"));
+        };
+        let fields = nullable_anywhere(schemas.iter());
+        let plain = schema.fields().iter().map(|field| field.as_ref().clone().with_metadata(Default::default()));
+        let schema = with_nullability(&Arc::new(Schema::new(plain.collect::<Vec<_>>())), &fields);
         let identities: Vec<Identity> = files.iter().map(|(_, identity, _)| *identity).collect();
         let identity = Identity::combine(&identities, &"arrow");
-        Ok((IpcFiles { files, identity, schema, fields }, unsupported))
+        let counted = unsupported.iter().position(Option::is_none);
+        Ok((IpcFiles { files, identity, schema, fields, counted }, unsupported))
     }
 
     pub(crate) fn fields(&self) -> &Arc<[Field]> {
@@ -97,7 +100,7 @@ impl IpcFiles {
 
     /// Loads columns of all rows.
     pub(crate) fn load(&self, request: &Request<'_>) -> Result<Loaded> {
-        whole::load(self.identity, request, |columns| {
+        whole::load(self.identity, request, self.counted, |columns| {
             let schema: Arc<[Field]> = columns.iter().map(|&column| self.fields[column].clone()).collect();
             let loader = Loader::new(schema, LoadOptions::default());
             let mut tasks = Vec::new();

@@ -5,7 +5,7 @@
 
 use std::ops::Bound;
 
-use tandem_column::{BLOCK_ROWS, Column, Data, Dictionary, Repr, Type, with_codes};
+use tandem_column::{BLOCK_ROWS, Codes, Column, Data, Dictionary, Repr, Type, with_codes};
 use tandem_pipeline::{Comparison, Expr, Value};
 
 use crate::parquet::Bounds;
@@ -181,6 +181,14 @@ impl Test {
     /// Returns the codes that match, as inclusive ranges; `None` if the column cannot be tested.
     fn codes(&self, column: &Column) -> Option<Vec<(u64, u64)>> {
         match (&self.ranges, &column.data) {
+            (Ranges::Int(ranges), Data::Int { base, codes: Codes::U64(_) }) => {
+                // Values below the base have codes that wrapped around.
+                let shift = |&(low, high): &(i64, i64)| {
+                    let (low, high) = (low.wrapping_sub(*base) as u64, high.wrapping_sub(*base) as u64);
+                    if low <= high { vec![(low, high)] } else { vec![(low, u64::MAX), (0, high)] }
+                };
+                Some(ranges.iter().filter(|(low, high)| low <= high).flat_map(shift).collect())
+            }
             (Ranges::Int(ranges), Data::Int { base, .. }) => {
                 let base = i128::from(*base);
                 let shift = |&(low, high): &(i64, i64)| {
@@ -246,7 +254,9 @@ fn block_may_match(column: &Column, block: usize, ranges: &[(u64, u64)]) -> bool
     let Some(Some((least, most))) = column.blocks.get(block).map(|block| block.range) else { return true };
     let base = if let Data::Int { base, .. } = &column.data { *base } else { 0 };
     let (least, most) = (least.wrapping_sub(base) as u64, most.wrapping_sub(base) as u64);
-    ranges.iter().any(|&(low, high)| low <= most && high >= least)
+    // Codes that wrap around are those from the least on, and those up to the most.
+    let wraps = least > most;
+    ranges.iter().any(|&(low, high)| if wraps { low <= most || high >= least } else { low <= most && high >= least })
 }
 
 fn keep<C: Copy + Into<u64>>(codes: &[C], ranges: &[(u64, u64)], mask: &mut [bool]) {

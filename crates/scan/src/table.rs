@@ -225,7 +225,7 @@ fn open(paths: &[PathBuf], format: &Format) -> Result<Opened> {
     }
 }
 
-fn nullable_anywhere<'a>(schemas: impl Iterator<Item = &'a Arc<[Field]>> + Clone) -> Arc<[Field]> {
+pub(crate) fn nullable_anywhere<'a>(schemas: impl Iterator<Item = &'a Arc<[Field]>> + Clone) -> Arc<[Field]> {
     let mut schemas = schemas;
     let Some(first) = schemas.next() else { return Arc::new([]) };
     let mut fields = first.to_vec();
@@ -235,7 +235,7 @@ fn nullable_anywhere<'a>(schemas: impl Iterator<Item = &'a Arc<[Field]>> + Clone
     fields.into()
 }
 
-fn with_nullability(arrow: &SchemaRef, schema: &[Field]) -> SchemaRef {
+pub(crate) fn with_nullability(arrow: &SchemaRef, schema: &[Field]) -> SchemaRef {
     let fields = arrow.fields().iter().zip(schema);
     let fields: Vec<_> = fields.map(|(field, own)| field.as_ref().clone().with_nullable(own.nullable)).collect();
     Arc::new(arrow::datatypes::Schema::new(fields))

@@ -12,18 +12,19 @@ use crate::{
 };
 
 /// Loads columns: resident ones as they are, the others with `read`, which gets their positions in the file, ascending.
+/// Without a column asked for, `counted` is read, which tells how many rows there are.
 pub(crate) fn load(
     identity: Identity,
     request: &Request<'_>,
+    counted: Option<usize>,
     read: impl Fn(&[usize]) -> Result<Table>,
 ) -> Result<Loaded> {
     let key = |column: usize| Key { file: identity, group: 0, column: column as u32 };
     let mut wanted: Vec<usize> = request.columns.to_vec();
     wanted.sort_unstable();
     wanted.dedup();
-    // Rows are counted by reading: without a column asked for, the first one tells.
     if wanted.is_empty() && !request.schema.is_empty() {
-        wanted.push(0);
+        wanted.push(counted.unwrap_or(0));
     }
     let mut found: Vec<(usize, Option<Pieces>)> =
         wanted.iter().map(|&column| (column, request.cache.get(&key(column)))).collect();

@@ -290,6 +290,35 @@ fn row_groups_are_left_out_by_statistics_and_by_predicate_columns() {
     assert_eq!(load(&table, &[1, 2], &[], &cache).expect("readable").rows(), 10_000);
 }
 
+/// Numbers too far apart for offsets from the smallest are kept as they are, the negative ones too.
+#[test]
+fn predicates_on_numbers_far_apart() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("far.parquet");
+    let numbers: ArrayRef = Arc::new(Int64Array::from(vec![-5_000_000_000, 7, 5_000_000_000, i64::MIN, i64::MAX]));
+    let others: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3, 4, 5]));
+    let batch = RecordBatch::try_from_iter([("a", numbers), ("b", others)]).expect("two columns");
+    let plain = builder().set_statistics_enabled(EnabledStatistics::None);
+    let delta = builder().set_dictionary_enabled(false).set_encoding(Encoding::DELTA_BINARY_PACKED);
+    for properties in [plain, delta] {
+        write(&path, &batch, properties.build());
+        let table = FileTable::open(vec![path.clone()], Format::Parquet).expect("a good file");
+        let compare = |comparison, value| {
+            let literal = Expr::Literal(Value::Integer(value), tandem_column::Type::Int64);
+            Expr::Compare(comparison, Box::new(Expr::Slot(0)), Box::new(literal))
+        };
+        let loaded = |comparison, value| {
+            let predicates = [compare(comparison, value)];
+            load(&table, &[0, 1], &predicates, &Cache::new(1 << 20)).expect("readable").rows()
+        };
+        assert_eq!(loaded(Comparison::Equal, 7), 5);
+        assert_eq!(loaded(Comparison::Less, 0), 5);
+        assert_eq!(loaded(Comparison::Greater, 5_000_000_000), 5);
+        assert_eq!(loaded(Comparison::Equal, i64::MIN.into()), 5);
+        assert_eq!(loaded(Comparison::Equal, 8), 0, "no row has it");
+    }
+}
+
 #[test]
 fn dictionaries_of_row_groups_become_one() {
     let directory = tempfile::tempdir().expect("a temporary directory");

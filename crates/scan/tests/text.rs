@@ -150,3 +150,24 @@ fn arrow_files_load_and_changes_are_noticed() {
     let error = open(&path).err().expect("no Arrow file").message;
     assert!(error.contains("a.arrow"), "{error}");
 }
+
+#[test]
+fn arrow_files_differ_in_nulls_and_may_begin_with_lists() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let paths = [directory.path().join("a.arrow"), directory.path().join("b.arrow")];
+    for (path, value) in paths.iter().zip([Some(1), None]) {
+        let lists = ListArray::from_iter_primitive::<Int64Type, _, _>([Some([Some(1)])]);
+        let numbers = Int64Array::from(vec![value]);
+        let columns = [("lists", Arc::new(lists) as ArrayRef, true), ("x", Arc::new(numbers), value.is_none())];
+        let batch = RecordBatch::try_from_iter_with_nullable(columns).expect("two columns");
+        let file = File::create(path).expect("created");
+        let mut writer = FileWriter::try_new(file, &batch.schema()).expect("a writer");
+        writer.write(&batch).expect("written");
+        writer.finish().expect("finished");
+    }
+    let table = FileTable::open(paths.to_vec(), Format::Arrow).expect("one schema but for nulls");
+    assert!(table.schema()[1].nullable && table.arrow_schema().field(1).is_nullable());
+    let cache = Cache::new(1 << 20);
+    assert_eq!(load(&table, &[], &cache).expect("rows are counted").rows(), 2);
+    assert_eq!(load(&table, &[1], &cache).expect("readable").statistics[0].nulls, 1);
+}
