@@ -6,7 +6,7 @@
 use tandem_column::{Error, Repr, Result, Type};
 use tandem_pipeline::{
     Aggregate, AggregateFunction, Overflow,
-    fused::{Accumulator, Fused, FusedSink, GroupKey, HashKey, KeyOf, ROWS_COUNT},
+    fused::{Accumulator, Fused, FusedSink, GroupKey, HashKey, KeyOf, MOST_HALVES, ROWS_COUNT},
     scalar::decimal::power_of_ten,
 };
 
@@ -260,11 +260,13 @@ impl Finish<'_> {
         let other = || Error::unsupported("a sum of another scale is finished by the processor");
         let (mut total, mut beyond) = match *accumulator {
             Accumulator::Sum { sum, .. } => (format!("wide_of(n{sum})"), None),
-            Accumulator::WideSum { low, high, .. } => (format!("wide_of_halves(n{low}, n{high})"), None),
+            Accumulator::WideSum { low, high, .. } => {
+                (format!("wide_of_halves(n{low}, n{high})"), Some(format!("{count} > {MOST_HALVES}L")))
+            }
             Accumulator::LimbSum { first, .. } => {
                 let [a, b, c, d] = [first, first + 1, first + 2, first + 3].map(|at| format!("n{at}"));
                 let limbs = format!("{a}, {b}, {c}, {d}");
-                (format!("wide_of_limbs({limbs})"), Some(format!("limbs_left({limbs})")))
+                (format!("wide_of_limbs({limbs})"), Some(format!("{count} > {MOST_HALVES}L || limbs_left({limbs})")))
             }
             _ => return Err(Error::internal("no sum")),
         };
@@ -300,7 +302,7 @@ impl Finish<'_> {
             wide_literal(high)
         );
         let mut null = null;
-        // What leaves 128 bits on the way is the processor's to tell.
+        // What leaves 128 bits on the way, or parts of sums, is the processor's to tell.
         let mut failed = beyond;
         match (aggregate.overflow, &aggregate.kind) {
             (Overflow::Wrap, Type::Int64) => {}

@@ -35,8 +35,8 @@ impl Generator<'_> {
 
     fn column_argument(&mut self, column: usize) -> Result<String> {
         let kind = format!("GLOBAL const {} *", unsigned(self.layout(column)?.form)?);
-        let remark = &self.input.fused.slots[column].name;
-        Ok(self.text.argument(Binding::Column(column), &kind, &format!("c{column}"), &remark.replace('\n', " ")))
+        let remark = remark(&self.input.fused.slots[column].name);
+        Ok(self.text.argument(Binding::Column(column), &kind, &format!("c{column}"), &remark))
     }
 
     /// Returns the flag that a source column is valid at the row, if it may not be.
@@ -94,7 +94,7 @@ impl Generator<'_> {
                 self.hold(c, value, null, kind, range, origin)
             }
             Origin::Payload { lookup, payload } => {
-                let name = fused.slots[slot].name.replace('\n', " ");
+                let name = remark(&fused.slots[slot].name);
                 self.payload(lookup, payload, kind, range, &name)
             }
         }
@@ -218,4 +218,11 @@ fn unsigned(form: Form) -> Result<&'static str> {
         Form::Wide => "wide",
         Form::Bytes => "u64",
     })
+}
+
+/// Makes a column's name what a remark to the end of the line may hold: it must neither end the line nor go on in the next.
+fn remark(name: &str) -> String {
+    name.chars()
+        .map(|c| if c.is_control() || c == '\\' || c == '\u{2028}' || c == '\u{2029}' { ' ' } else { c })
+        .collect()
 }

@@ -105,13 +105,13 @@ KERNEL void generate(
         const wide t6 = wide_from((i64)0x0UL, 0x2710UL);
         const wide t7 = wide_multiply(t5, t6);
         const wide t8 = wide_divide(t7, wide_of(n3));
-        if (wide_product_left(t5, t6, t7)) RAISE(failed);
+        if (n3 > 2147483648L || wide_product_left(t5, t6, t7)) RAISE(failed);
         o4[place] = t8;
         o4n[place] = (u8)(!n3 || wide_order(t8, wide_from((i64)0xffffffffffffffffUL, 0x7538dcfb76180001UL)) < 0 || wide_order(t8, wide_from((i64)0x0UL, 0x8ac7230489e7ffffUL)) > 0);
         o5[place] = n7;
         o5n[place] = (u8)(!n6);
         const wide t9 = wide_of_limbs(n8, n9, n10, n11);
-        if (limbs_left(n8, n9, n10, n11) || wide_order(t9, wide_from((i64)0xb4c4b357a5793b85UL, 0xf675ddc000000001UL)) < 0 || wide_order(t9, wide_from((i64)0x4b3b4ca85a86c47aUL, 0x98a223fffffffffUL)) > 0) RAISE(failed);
+        if (n0 > 2147483648L || limbs_left(n8, n9, n10, n11) || wide_order(t9, wide_from((i64)0xb4c4b357a5793b85UL, 0xf675ddc000000001UL)) < 0 || wide_order(t9, wide_from((i64)0x4b3b4ca85a86c47aUL, 0x98a223fffffffffUL)) > 0) RAISE(failed);
         o6[place] = t9;
         o7[place] = AS_I64((f64)(f32)(n12 / (f64)n0));
         o8[place] = ORDER_OF_BITS(n13);

@@ -311,7 +311,7 @@ impl Job {
     ) -> Result<()> {
         match (&self.sink, &mut worker.sink) {
             (SinkPlan::Aggregate(plan), SinkState::Aggregate(state)) => {
-                worker.rows_out += plan.absorb(state, numbers, width, accumulators);
+                worker.rows_out += plan.absorb(state, numbers, width, accumulators)?;
                 Ok(())
             }
             _ => Err(Error::internal("only an aggregation takes groups")),

@@ -290,7 +290,9 @@ pub(crate) fn dense_domain(keys: usize, min: i64, max: i64, existence: bool) -> 
     let domain = (i128::from(max) - i128::from(min) + 1) as u128;
     // A place is a bit, and unless only existence matters about four bytes of order and payload.
     let bytes = domain.saturating_mul(if existence { 1 } else { 33 }) / 8;
-    (bytes <= (keys * DENSE_BYTES_PER_KEY).max(DENSE_BYTES) as u128).then_some(domain as usize)
+    let pays = bytes <= (keys * DENSE_BYTES_PER_KEY).max(DENSE_BYTES) as u128;
+    // Places are numbers of 32 bits.
+    (pays && domain < u32::MAX.into()).then_some(domain as usize)
 }
 
 fn lay_out_dense(keyed: Vec<u32>, values: &[i64], min: i64, domain: usize, existence: bool) -> (Lookup, Order) {

@@ -243,6 +243,8 @@ pub struct FusedAggregate {
 
 /// Where the count of a group's rows lies.
 pub const ROWS_COUNT: usize = 0;
+/// The most values that sums in parts of 32 bits hold: a part is a 64-bit number with a sign.
+pub const MOST_HALVES: i64 = 1 << 31;
 
 /// Where a group's table of 64-bit numbers holds one aggregate; the count of its rows is at [`ROWS_COUNT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -90,6 +90,17 @@ pub(crate) struct AggregateState {
     reservation: Reservation,
 }
 
+/// Refuses the numbers of a group with more rows than lower halves of sums, of 32 bits, add up in 63.
+fn check_halves(numbers: &[i64], places: &[fused::Accumulator]) -> Result<()> {
+    let in_halves = |place: &fused::Accumulator| {
+        matches!(place, fused::Accumulator::WideSum { .. } | fused::Accumulator::LimbSum { .. })
+    };
+    match numbers[ROWS_COUNT] > fused::MOST_HALVES && places.iter().any(in_halves) {
+        true => Err(Error::unsupported("a group has too many rows for sums of a device")),
+        false => Ok(()),
+    }
+}
+
 /// Tells whether a sum may pass the limits of its type on the way and come back. Sums here are exact and do not notice; a
 /// host that asks for a part of a sum adds up in that type, row by row, and would fail.
 fn may_pass(aggregate: &Aggregate, argument: &Type, range: Option<(i64, i64)>, rows: usize) -> bool {
@@ -344,6 +355,7 @@ impl AggregatePlan {
         let mut rows = 0;
         for (place, group) in met.iter().zip(groups) {
             let numbers = &table[place * width..(place + 1) * width];
+            check_halves(numbers, places)?;
             rows += numbers[ROWS_COUNT] as u64;
             for ((accumulator, places), planned) in state.accumulators.iter_mut().zip(places).zip(&self.aggregates) {
                 accumulator.absorb(group as usize, numbers, places, planned.dictionary.as_deref());
@@ -361,20 +373,21 @@ impl AggregatePlan {
         numbers: &[i64],
         width: usize,
         places: &[fused::Accumulator],
-    ) -> u64 {
+    ) -> Result<u64> {
         let mut rows = 0;
         for (group, numbers) in numbers.chunks_exact(width).enumerate() {
             let count = numbers[ROWS_COUNT];
             if count == 0 {
                 continue;
             }
+            check_halves(numbers, places)?;
             rows += count as u64;
             state.met[group] = 1;
             for ((accumulator, places), planned) in state.accumulators.iter_mut().zip(places).zip(&self.aggregates) {
                 accumulator.absorb(group, numbers, places, planned.dictionary.as_deref());
             }
         }
-        rows
+        Ok(rows)
     }
 
     /// Merges the workers' groups into the result.

@@ -22,6 +22,8 @@ use crate::Cancel;
 
 /// Work-items for each unit of a device that deals runs of rows out: enough to even out what units get.
 const ITEMS_PER_UNIT: usize = 8;
+/// The most bits of a set on a device: 128 MB.
+const MOST_SET_BITS: u64 = 1 << 30;
 /// Groups of work-items for each unit of a device on which they take rows in turn.
 const GROUPS_PER_UNIT: usize = 8;
 
@@ -343,6 +345,9 @@ impl Run<'_> {
         for (set, column) in members {
             let range = self.job.table().statistics[column].range;
             let (low, high) = range.ok_or_else(|| Error::unsupported("the range of a joined column is not known"))?;
+            if high.wrapping_sub(low) as u64 >= MOST_SET_BITS {
+                return Err(Error::unsupported("the values of a joined column are too far apart for a set of bits"));
+            }
             let words = self.job.set_bits(set, low, high);
             let bytes = match bindings.contains(&Binding::SetBytes(set)) {
                 true => {
