@@ -69,6 +69,8 @@ impl Key {
             Values::Int(values) => values.iter().map(|v| v.wrapping_sub(self.min) as u32).collect(),
             Values::Boolean(values) => values.iter().map(|v| i64::from(*v).wrapping_sub(self.min) as u32).collect(),
             Values::Code { codes, .. } => codes.iter().map(|c| i64::from(*c).wrapping_sub(self.min) as u32).collect(),
+            // Text without a dictionary: the nulls of a side of a join that has no row.
+            Values::Bytes(_) if self.nullable => vec![0; vector.len()],
             _ => unreachable!("a coded group key has codes"),
         };
         if let Some(valid) = &vector.valid {

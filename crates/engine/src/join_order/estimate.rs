@@ -209,6 +209,8 @@ impl<'a, 'c> Estimator<'a, 'c> {
                 let rights: Vec<&Expr> = join.on.iter().map(|(_, right)| right).collect();
                 match join.kind {
                     Kind::Semi | Kind::Anti | Kind::Mark(_) => self.unique_columns(&join.left, columns),
+                    // Nulls may occur more than once in what is unique, and here they match.
+                    Kind::Left | Kind::Inner if join.null_equals_null => false,
                     Kind::Left => self.unique_columns(&join.left, columns) && self.unique(&join.right, &rights),
                     Kind::Inner => {
                         (self.unique_columns(&join.left, columns) && self.unique(&join.right, &rights))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::Schema;
 use rand::RngCore;
-use tandem_column::{Field, Table, TimeUnit, Type};
+use tandem_column::{Field, LoadOptions, Loader, Result, Table, TimeUnit, Type};
 
 use super::{below, chance, pick};
 use crate::{Value, interpret::Row, scalar};
@@ -133,10 +133,20 @@ pub fn table(rng: &mut dyn RngCore, rows: usize) -> Table {
         RecordBatch::try_new_with_options(schema.clone(), columns, &options).expect("columns are of one length")
     };
     let batches: Vec<RecordBatch> = rows.chunks(part_rows).map(batch).collect();
-    let mut table = Table::from_batches(&schema, &batches).expect("every type of a random table is supported");
+    // Loaded tables have dictionaries, and integers of one encoding in all parts; others keep what the batches have.
+    let table = if start > 0 { load(&schema, &batches, part_rows) } else { Table::from_batches(&schema, &batches) };
+    let mut table = table.expect("every type of a random table is supported");
     // Rows that are gone leave entries of dictionaries that nobody uses.
     if table.parts.len() > 1 && part_rows.is_multiple_of(2) {
         table = Table::with_statistics(table.schema, table.parts.split_off(1));
     }
     if chance(rng, 4) { table } else { Table::with_statistics(table.schema, table.parts) }
+}
+
+fn load(schema: &Schema, batches: &[RecordBatch], part_rows: usize) -> Result<Table> {
+    let loader = Loader::new(Field::all_from_arrow(schema)?, LoadOptions { part_rows, ..LoadOptions::default() });
+    for (sequence, batch) in batches.iter().enumerate() {
+        loader.append(sequence as u64, batch.clone())?;
+    }
+    loader.finish()
 }
