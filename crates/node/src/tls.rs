@@ -73,8 +73,8 @@ impl TlsListener {
             if ended() {
                 return;
             }
-            let Some(guard) = guard() else { continue };
             let inner = stream.and_then(|stream| {
+                let guard = guard().ok_or(io::ErrorKind::QuotaExceeded)?;
                 let connection = ServerConnection::new(self.config.clone()).map_err(io::Error::other)?;
                 tunnel(stream, connection.into(), guard)
             });

@@ -15,7 +15,7 @@ import pytest
 from conftest import JAR, ROOT, daemons, wait_until
 
 PRELUDE = """
-import os, signal, sys, threading, time
+import os, signal, subprocess, sys, threading, time
 sys.path.insert(0, {tests!r})
 from conftest import *
 directory = {directory!r}
@@ -41,6 +41,12 @@ def pid():
     found = daemons(directory)
     assert len(found) == 1, found
     return found[0]
+def own_daemon(*options):
+    path = directory + "/own.sock"
+    command = [directory + "/node/tandem-node", "--socket", path, "--with-parent", *options]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE)
+    wait_until(lambda: os.path.exists(path), 10, "the daemon did not start")
+    return path, process
 """
 
 
@@ -216,7 +222,6 @@ def test_two_applications_share_a_daemon(program):
     other = Path(program.directory) / "other.py"
     other.write_text(OTHER.format(tests=str(Path(__file__).parent), directory=program.directory))
     program("""
-        import subprocess
         run(fallen_back=False)
         process = pid()
         other = subprocess.run([sys.executable, directory + "/other.py"], capture_output=True, text=True, timeout=80)
@@ -230,12 +235,8 @@ def test_two_applications_share_a_daemon(program):
 def test_memory_runs_out(program):
     """A command that collects more than the daemon allows runs on the JVM; the daemon goes on."""
     program("""
-        import subprocess
         run(fallen_back=False)
-        path = directory + "/small.sock"
-        small = subprocess.Popen(
-            [directory + "/node/tandem-node", "--socket", path, "--memory-limit", "1", "--with-parent"], stdin=subprocess.PIPE)
-        wait_until(lambda: os.path.exists(path), 10, "the daemon did not start")
+        path, small = own_daemon("--memory-limit", "1")
         spark.stop()
         spark = session(directory, spark__tandem__socket=path)
         spark.read.parquet(rows).createOrReplaceTempView("t")
@@ -254,12 +255,8 @@ def test_memory_runs_out(program):
 def test_rows_are_taken_too_slowly(program):
     """The daemon gives up a client that takes nothing; the task's third attempt runs on the JVM."""
     program("""
-        import subprocess
         run(fallen_back=False)
-        path = directory + "/impatient.sock"
-        impatient = subprocess.Popen(
-            [directory + "/node/tandem-node", "--socket", path, "--client-timeout", "1", "--with-parent"], stdin=subprocess.PIPE)
-        wait_until(lambda: os.path.exists(path), 10, "the daemon did not start")
+        path, impatient = own_daemon("--client-timeout", "1")
         spark.stop()
         spark = session(directory, master="local[2,4]", spark__tandem__socket=path)
         # One row group of 60 MB, of which a task holds 32.
