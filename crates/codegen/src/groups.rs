@@ -159,12 +159,14 @@ impl Generator<'_> {
             let reason = "the device has no atomic operations on 64 bits, for groups by more than 62 bits of keys";
             return Err(Error::unsupported(reason));
         }
-        match groups {
-            Groups::Array(_, groups) => {
-                self.text.line(format!("GLOBAL i64 *const table = TABLE({out}, {}UL);", groups * width));
+        let table = match groups {
+            Groups::Array(_, groups) if traits.chunked => {
+                let first = self.text.argument(Binding::FirstTable, "const u32", "first_table", "of this launch's");
+                format!("TABLE({out}, {first}, {}UL)", groups * width)
             }
-            Groups::Hashed(_) => self.text.line(format!("GLOBAL i64 *const table = {out};")),
-        }
+            _ => out,
+        };
+        self.text.line(format!("GLOBAL i64 *const table = {table};"));
         self.held = match groups {
             // One group is kept in registers and written at the end.
             Groups::Array([], _) => Held::Registers,

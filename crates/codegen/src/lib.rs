@@ -175,6 +175,8 @@ pub enum Binding {
     Constant(i64),
     /// The tables of groups, 64-bit numbers.
     Groups,
+    /// The first table of groups that is a launch's, 32 bits: those that run at once have tables of their own.
+    FirstTable,
     /// How many tables of groups there are, 32 bits.
     Tables,
     /// The number of each place of a hash table of groups, 64 bits; all ones where it has none.

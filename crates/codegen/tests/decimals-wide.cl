@@ -1,6 +1,7 @@
 KERNEL void pipeline(
     const u32 rows,
     GLOBAL i64 *groups,  // one table, or one for each work-item
+    const u32 first_table,  // of this launch's
     GLOBAL const u32 *c0,  // l_extendedprice
     const i64 b0,
     const i64 k0,
@@ -12,7 +13,7 @@ KERNEL void pipeline(
     const i64 b2,
     GLOBAL i32 *failed)  // set when a row has no value
 {
-    GLOBAL i64 *const table = TABLE(groups, 6UL);
+    GLOBAL i64 *const table = TABLE(groups, first_table, 6UL);
     i64 a0 = 0;
     i64 a2 = 0;
     i64 a3 = 0;

@@ -21,7 +21,7 @@ KERNEL void pipeline(
     GLOBAL const u64 *p1_2v,
     const i64 k2)
 {
-    GLOBAL i64 *const table = TABLE(groups, 240UL);
+    GLOBAL i64 *const table = groups;
     LOCAL_TABLE(own, 241);
     FOR_OWN(at, 241u) {
         own[at] = 0;

@@ -21,7 +21,7 @@ KERNEL void pipeline(
     GLOBAL const u64 *p1_2v,
     const i64 k2)
 {
-    GLOBAL i64 *const table = TABLE(groups, 24000UL);
+    GLOBAL i64 *const table = groups;
     FOR_ROWS(row, rows) {
         if (!IN_SET(set0, (u32)c0[row] + shift0)) continue;
         if (!IN_SET(set1, (u32)c1[row] + shift1)) continue;

@@ -1,6 +1,7 @@
 KERNEL void pipeline(
     const u32 rows,
     GLOBAL i64 *groups,  // one table, or one for each work-item
+    const u32 first_table,  // of this launch's
     GLOBAL u8 *matched0,  // set where an entry has a row
     GLOBAL const u8 *p0_1,  // o_shippriority
     const i64 p0_1b,
@@ -8,7 +9,7 @@ KERNEL void pipeline(
     const i64 p0_0b,
     const i64 k0)
 {
-    GLOBAL i64 *const table = TABLE(groups, 24UL);
+    GLOBAL i64 *const table = TABLE(groups, first_table, 24UL);
     FOR_ROWS(row, rows) {
         if (matched0[row]) continue;
         const i64 t0 = p0_1b + (i64)p0_1[row];

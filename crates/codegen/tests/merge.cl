@@ -1,6 +1,7 @@
 KERNEL void pipeline(
     const u32 rows,
     GLOBAL i64 *groups,  // one table, or one for each work-item
+    const u32 first_table,  // of this launch's
     GLOBAL const u8 *c1,  // l_quantity
     const u8 low0,
     const u8 span0,
@@ -20,7 +21,7 @@ KERNEL void pipeline(
     const i64 k4)
 {
     u32 cursor0 = 0;
-    GLOBAL i64 *const table = TABLE(groups, 24UL);
+    GLOBAL i64 *const table = TABLE(groups, first_table, 24UL);
     FOR_STRIPS(strip, rows) {
         STRIP_OF_ROWS(strip);
         MASK_ROWS(row, = ((u8)(c1[row] - low0) <= span0));

@@ -1,6 +1,7 @@
 KERNEL void pipeline(
     const u32 rows,
     GLOBAL i64 *groups,  // one table, or one for each work-item
+    const u32 first_table,  // of this launch's
     GLOBAL const u16 *c0,  // lo_orderdate
     const u16 low0,
     const u16 span0,
@@ -15,7 +16,7 @@ KERNEL void pipeline(
     const i64 b3,
     GLOBAL i32 *failed)  // set when a row has no value
 {
-    GLOBAL i64 *const table = TABLE(groups, 2UL);
+    GLOBAL i64 *const table = TABLE(groups, first_table, 2UL);
     i64 a0 = 0;
     i64 a1 = 0;
     FOR_STRIPS(strip, rows) {

@@ -254,7 +254,7 @@ impl Job {
             Filter::Member { set, .. } => Some(set.as_ref()),
             _ => None,
         });
-        sets.nth(set).map_or_else(Vec::new, |set: &Set| set.words(low, high))
+        sets.nth(set).map_or_else(Vec::new, |set: &Set| set.words(low, high.wrapping_sub(low) as u64))
     }
 
     /// Returns the parts that have rows to compute: a kernel takes whole parts.
@@ -310,7 +310,7 @@ impl Build {
     pub fn key_bits(&self) -> Vec<u32> {
         match &self.lookup {
             BuildLookup::Unique(set) | BuildLookup::Dense { set, .. } if set.domain > 0 => {
-                set.words(set.min, set.min.saturating_add_unsigned(set.domain - 1))
+                set.words(set.min, set.domain - 1)
             }
             _ => vec![0],
         }

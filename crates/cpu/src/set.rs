@@ -44,14 +44,26 @@ impl Set {
         })
     }
 
-    /// Returns the members within bounds as bits from `low` on.
-    pub(crate) fn words(&self, low: i64, high: i64) -> Vec<u32> {
-        let mut words = vec![0; (high.wrapping_sub(low) as u64 >> 5) as usize + 1];
-        for member in self.members().filter(|member| (low..=high).contains(member)) {
-            let bit = member.wrapping_sub(low) as u64;
-            words[(bit >> 5) as usize] |= 1 << (bit & 31);
+    /// Returns the members from `low` to `low + last` as bits from `low` on.
+    pub(crate) fn words(&self, low: i64, last: u64) -> Vec<u32> {
+        let first = i128::from(low) - i128::from(self.min);
+        let mut words: Vec<u32> = (0..=last >> 5).map(|word| self.word(first + (i128::from(word) << 5))).collect();
+        if let Some(word) = words.last_mut() {
+            *word &= u32::MAX >> (31 - (last & 31));
         }
         words
+    }
+
+    /// Returns 32 bits from a place on; those before and behind all are 0.
+    fn word(&self, place: i128) -> u32 {
+        let within = usize::try_from(place >> 3).ok().and_then(|byte| self.bits.get(byte..)?.first_chunk());
+        match within {
+            Some(bytes) => (u64::from_le_bytes(*bytes) >> (place & 7)) as u32,
+            None => (0..32).fold(0, |word, bit| {
+                let byte = usize::try_from((place + bit) >> 3).ok().and_then(|byte| self.bits.get(byte));
+                word | u32::from(byte.copied().unwrap_or(0) >> ((place + bit) & 7) & 1) << bit
+            }),
+        }
     }
 
     /// Counts the members.
@@ -120,16 +132,14 @@ pub(crate) enum CodeSet {
 impl CodeSet {
     /// Lays out a set for codes `0 ..= last` of `width` bytes that stand for `base + code`.
     pub(crate) fn new(set: &Set, base: i64, width: usize, last: u64) -> CodeSet {
-        let members = set.members().map(|member| member.wrapping_sub(base) as u64).filter(|code| *code <= last);
         if width <= 2
             && let Ok(mut bytes) = <Box<[u8; NARROW]>>::try_from(vec![0; NARROW].into_boxed_slice())
         {
-            members.for_each(|code| bytes[code as usize] = 1);
+            let codes = set.members().map(|member| member.wrapping_sub(base) as u64);
+            codes.filter(|code| *code <= last).for_each(|code| bytes[code as usize] = 1);
             return CodeSet::Bytes(bytes);
         }
-        let mut words = vec![0u32; (last >> 5) as usize + 1];
-        members.for_each(|code| words[(code >> 5) as usize] |= 1 << (code & 31));
-        CodeSet::Words(words)
+        CodeSet::Words(set.words(base, last))
     }
 }
 
@@ -277,6 +287,29 @@ mod tests {
     /// Numbers that look random, the same in every run.
     fn scramble(i: u64) -> u64 {
         (i + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20
+    }
+
+    #[test]
+    fn words_are_the_bits_of_members() {
+        for (min, domain) in [(7i64, 0usize), (7, 1), (-5, 200), (i64::MIN, 100), (i64::MAX - 90, 91)] {
+            let mut set = Set::new(min, domain);
+            (0..domain as u64).filter(|i| scramble(*i).is_multiple_of(3)).for_each(|i| set.insert(min + i as i64));
+            for low in (-70..130).map(|i| min.saturating_add(i)).chain([0, i64::MIN, i64::MAX - 300]) {
+                for last in [0, 1, 30, 31, 32, 63, 64, 300] {
+                    let last = last.min(i64::MAX.wrapping_sub(low) as u64);
+                    let words = set.words(low, last);
+                    assert_eq!(words.len() as u64, last / 32 + 1);
+                    for i in 0..words.len() as u64 * 32 {
+                        let member = i <= last && set.contains(low.wrapping_add(i as i64));
+                        assert_eq!(
+                            words[(i / 32) as usize] >> (i % 32) & 1 == 1,
+                            member,
+                            "{min} {domain} {low} {last} {i}"
+                        );
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -119,13 +119,27 @@ impl Queue {
     /// # Errors
     /// As [`Queue::read`].
     pub fn read_vec(&mut self, from: &Memory, at: usize, bytes: usize, after: &[Event]) -> Result<(Vec<u8>, Event)> {
-        check_range(from, at, bytes)?;
+        let read = self.read_each(&[(from, at, bytes)], after)?.pop();
+        read.ok_or_else(|| Error::internal("what was read is not there"))
+    }
+
+    /// Returns some bytes of each of several memories, from a place on, and waits once, for all of them.
+    ///
+    /// # Errors
+    /// As [`Queue::read`].
+    pub fn read_each(&mut self, from: &[(&Memory, usize, usize)], after: &[Event]) -> Result<Vec<(Vec<u8>, Event)>> {
+        from.iter().try_for_each(|(memory, at, bytes)| check_range(memory, *at, *bytes))?;
         self.unblock(after)?;
-        let landing = Landing::new(bytes);
-        let event = self.fetch(from, at, &landing, after)?;
-        self.wait(&event)?;
-        let bytes = mem::take(&mut *landing.open());
-        Ok((bytes, event))
+        let mut landings = Vec::with_capacity(from.len());
+        for (memory, at, bytes) in from {
+            let landing = Landing::new(*bytes);
+            let event = self.fetch(memory, *at, &landing, after)?;
+            landings.push((landing, event));
+        }
+        if let Some((_, last)) = landings.last() {
+            self.wait(&last.clone())?;
+        }
+        Ok(landings.into_iter().map(|(landing, event)| (mem::take(&mut *landing.open()), event)).collect())
     }
 
     /// Starts to fill a landing.
@@ -163,6 +177,11 @@ impl Queue {
         let memories = arguments.iter().filter_map(memory).collect();
         let kept = Kept { memories, kernel: Some(kernel.clone()), ..Kept::default() };
         self.add(kept, |part| part.launch(kernel, arguments, shape, after))
+    }
+
+    /// Returns the event of the last command.
+    pub fn last(&self) -> Option<&Event> {
+        self.last.as_ref()
     }
 
     /// Waits for all commands.

@@ -43,7 +43,6 @@ FUNCTION void add_words(u32 *words, u64 value) {
 
 // Threads take rows in turn and share one table.
 #define FOR_ROWS(row, rows) for (u32 row = ITEM; row < (rows); row += ITEMS)
-#define TABLE(groups, size) (groups)
 #define ADD ATOMIC_ADD
 #define LEAST ATOMIC_LEAST
 #define MOST ATOMIC_MOST

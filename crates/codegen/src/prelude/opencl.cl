@@ -135,7 +135,7 @@ FUNCTION void add_words(volatile GLOBAL u32 *words, u64 value) {
         listed_rows = kept_rows; \
     } while (0)
 #define FOR_LISTED(at) for (u32 at = 0; at < listed_rows; at++)
-#define TABLE(groups, size) ((groups) + (u64)ITEM * (size))
+#define TABLE(groups, first, size) ((groups) + (u64)((first) + (u32)ITEM) * (size))
 #define ADD(place, value) (*(place) += (value))
 #define LEAST(place, value) (*(place) = min(*(place), (i64)(value)))
 #define MOST(place, value) (*(place) = max(*(place), (i64)(value)))
@@ -143,7 +143,6 @@ FUNCTION void add_words(volatile GLOBAL u32 *words, u64 value) {
 #else
 // Work-items take rows in turn and share one table.
 #define FOR_ROWS(row, rows) for (u32 row = ITEM; row < (rows); row += ITEMS)
-#define TABLE(groups, size) (groups)
 #define ADD ATOMIC_ADD
 #define LEAST ATOMIC_LEAST
 #define MOST ATOMIC_MOST

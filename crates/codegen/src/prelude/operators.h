@@ -6,22 +6,22 @@
 #define DIGITS 256u
 #define DIGIT(key) ((u32)((key) >> shift) & (DIGITS - 1))
 
-// Prefix sums in three kernels: the sum of each share, the sums before each share (by one work-item; their total is
-// behind them), and the sums before each number.
+// Prefix sums in three kernels: the sum of each share, the sums before each share (by one work-item), and the sums before
+// each number. A few numbers need the second only.
 KERNEL void sum_shares(GLOBAL const u32 *numbers, const u32 count, GLOBAL u32 *sums) {
     SHARE(count);
     u64 sum = 0;
     for (u32 i = begin; i < end; i++) sum += numbers[i];
     sums[ITEM] = SATURATED(sum);
 }
-KERNEL void scan_sums(GLOBAL u32 *sums, const u32 shares) {
+KERNEL void scan(GLOBAL u32 *numbers, const u32 count, GLOBAL u32 *total) {
     u64 before = 0;
-    for (u32 i = 0; i < shares; i++) {
-        const u32 sum = sums[i];
-        sums[i] = (u32)before;
-        before += sum;
+    for (u32 i = 0; i < count; i++) {
+        const u32 number = numbers[i];
+        numbers[i] = (u32)before;
+        before += number;
     }
-    sums[shares] = SATURATED(before);
+    *total = SATURATED(before);
 }
 KERNEL void scan_shares(GLOBAL u32 *numbers, const u32 count, GLOBAL const u32 *sums) {
     SHARE(count);
@@ -60,6 +60,25 @@ KERNEL void move_by_digit(
     for (u32 i = begin; i < end; i++) {
         const u32 row = order[i];
         moved[counts[DIGIT(keys[row]) * (u32)ITEMS + (u32)ITEM]++] = row;
+    }
+}
+// The same by one work-item, for a few rows; `order` has the result.
+KERNEL void sort_alone(GLOBAL const u64 *keys, GLOBAL u32 *order, const u32 count, GLOBAL u32 *moved) {
+    u32 places[DIGITS];
+    u64 differing = 0;
+    for (u32 i = 0; i < count; i++) differing |= keys[i] ^ keys[0];
+    for (u32 shift = 0; shift < 64; shift += 8) {
+        if (!DIGIT(differing)) continue;
+        for (u32 digit = 0; digit < DIGITS; digit++) places[digit] = 0;
+        for (u32 i = 0; i < count; i++) places[DIGIT(keys[i])]++;
+        u32 before = 0;
+        for (u32 digit = 0; digit < DIGITS; digit++) {
+            const u32 rows = places[digit];
+            places[digit] = before;
+            before += rows;
+        }
+        for (u32 i = 0; i < count; i++) moved[places[DIGIT(keys[order[i]])]++] = order[i];
+        for (u32 i = 0; i < count; i++) order[i] = moved[i];
     }
 }
 

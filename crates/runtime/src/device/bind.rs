@@ -42,6 +42,7 @@ pub(super) struct Placed {
 #[derive(Default)]
 pub(super) struct Outputs {
     pub(super) groups: Option<Memory>,
+    pub(super) first_table: u32,
     pub(super) numbers: Option<Memory>,
     pub(super) mask: u32,
     pub(super) full: Option<Memory>,
@@ -130,6 +131,7 @@ pub(super) fn arguments<'a>(
             Binding::Groups => written(outputs.groups.as_ref()),
             Binding::GroupNumbers => written(outputs.numbers.as_ref()),
             Binding::GroupMask => Argument::U32(outputs.mask),
+            Binding::FirstTable => Argument::U32(outputs.first_table),
             Binding::Tables => return Err(missing()),
             Binding::Full => written(outputs.full.as_ref()),
             Binding::Counts => written(outputs.counts.as_ref()),

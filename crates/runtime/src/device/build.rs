@@ -6,12 +6,17 @@
 use std::sync::Arc;
 
 use tandem_codegen::RowColumn;
-use tandem_column::{AlignedVec, Bitmap, Code, Codes, Repr, Result, Type};
+use tandem_column::{AlignedVec, Bitmap, Code, Codes, Error, Repr, Result, Type};
 use tandem_cpu::{Arranged, Collected, LaidOut, LaidOutWay, Worker};
 use tandem_device::{Argument, Memory};
 use tandem_pipeline::fused::Packed;
 
-use super::{data::Held, launch::Run, operators::small, rows::Rows};
+use super::{
+    data::Held,
+    launch::{Run, numbers},
+    operators::small,
+    rows::Rows,
+};
 
 /// Rows of one column on the device.
 pub(super) struct Numbers {
@@ -20,10 +25,24 @@ pub(super) struct Numbers {
 }
 
 /// What is known of them.
+#[derive(Clone, Copy)]
 pub(super) struct Range {
     pub(super) min: i64,
     pub(super) max: i64,
     pub(super) present: usize,
+}
+
+/// A payload column laid out on the device.
+struct Scattered {
+    values: Memory,
+    validity: Option<Memory>,
+    /// The smallest and the largest number, of some.
+    range: Option<(i64, i64)>,
+    /// What code 0 stands for.
+    base: i64,
+    /// Bytes of a value.
+    width: usize,
+    float: bool,
 }
 
 impl Run<'_> {
@@ -40,7 +59,14 @@ impl Run<'_> {
         let Some(columns) = columns.filter(|_| rows.count > 0) else {
             return self.bring(worker, &parts, rows, false);
         };
-        let ranges = columns.iter().map(|key| self.range(key, rows.count)).collect::<Result<Vec<_>>>()?;
+        let payload = (keys..rows.columns.len()).map(|column| {
+            self.numbers(&rows, column).filter(|_| self.job.payload_kind(column - keys) != Some(&Type::Float32))
+        });
+        let payload: Vec<Option<Numbers>> = payload.collect();
+        let mut found = self.ranges(columns.iter().chain(payload.iter().flatten()), rows.count)?.into_iter();
+        let ranges: Vec<Range> = found.by_ref().take(keys).collect();
+        let payload = payload.into_iter().map(|numbers| numbers.and_then(|numbers| Some((numbers, found.next()?))));
+        let payload: Vec<Option<(Numbers, Range)>> = payload.collect();
         let null_key = ranges.iter().any(|range| range.present < rows.count);
         let Range { min, max, present } = ranges[0];
         let places = self.job.places(present, null_key, min, max).filter(|_| present > 0);
@@ -60,9 +86,14 @@ impl Run<'_> {
         };
         let mut build = LaidOut { rows: rows.count, null_key, way, payload: Vec::new(), ranges: Vec::new() };
         if let Some((entries, places)) = entries {
-            for column in keys..rows.columns.len() {
-                self.payload(&rows, (column, column - keys), &entries, places, &parts, &mut build)?;
+            let mut scattered = Vec::with_capacity(payload.len());
+            for (at, payload) in payload.iter().enumerate() {
+                scattered.push(match payload {
+                    Some((numbers, range)) => Some(self.scatter(at, numbers, range, &entries, (rows.count, places))?),
+                    None => None,
+                });
             }
+            self.bring_payload(&rows, keys, scattered, (&entries, places), &parts, &mut build)?;
         }
         self.job.laid_out(worker, build);
         Ok(())
@@ -86,9 +117,9 @@ impl Run<'_> {
         let shape = self.shape();
         let arguments = [&by_key[..], &[Argument::Memory(&bits), Argument::Memory(&repeats)]].concat();
         self.operate("set_bits", &arguments, shape)?;
-        let repeats = self.read_places(&repeats, 1)? != [0];
-        let mut set = vec![0; words * 4];
-        self.read(&bits, 0, &mut set)?;
+        let mut read = self.read_each(&[(&repeats, 0, 4), (&bits, 0, words * 4)])?.into_iter();
+        let repeats = read.next() != Some(vec![0; 4]);
+        let set = read.next().unwrap_or_default();
         let mut starts = None;
         let mut found = None;
         if !existence {
@@ -203,103 +234,111 @@ impl Run<'_> {
         }
     }
 
-    /// Lays one payload column out.
-    fn payload(
+    /// Starts to lay the numbers of a payload column out.
+    fn scatter(
+        &mut self,
+        payload: usize,
+        numbers: &Numbers,
+        range: &Range,
+        entries: &Memory,
+        (rows, places): (usize, usize),
+    ) -> Result<Scattered> {
+        let kind = self.job.payload_kind(payload);
+        let float = kind == Some(&Type::Float64);
+        let range = Some((range.min, range.max)).filter(|_| !float && range.present > 0);
+        // Codes of text are as they are.
+        let text = kind.is_some_and(|kind| kind.repr() == Repr::Bytes);
+        let base = range.filter(|_| !text).map_or(0, |(min, _)| min);
+        let width = match range {
+            _ if float => 8,
+            Some((_, max)) => Codes::width_for(max.wrapping_sub(base) as u64),
+            None => 1,
+        };
+        let values = self.filled(places * width, 0)?;
+        let (entries, count, shape) = (Argument::Memory(entries), Argument::U32(small(rows)?), self.shape());
+        let (from, to) = (Argument::Memory(&numbers.values), Argument::Memory(&values));
+        let name = ["scatter_8", "scatter_16", "scatter_32", "scatter_64"][width.trailing_zeros() as usize];
+        self.operate(name, &[from, entries, count, Argument::I64(base), to], shape)?;
+        let mut validity = None;
+        if let Some(nulls) = &numbers.nulls {
+            let bits = self.filled(places.div_ceil(64).max(1) * 8, 0xff)?;
+            self.operate("clear_bits", &[Argument::Memory(nulls), entries, count, Argument::Memory(&bits)], shape)?;
+            validity = Some(bits);
+        }
+        Ok(Scattered { values, validity, range, base, width, float })
+    }
+
+    /// Makes the payload columns: the device keeps those that were laid out there; others, behind so many keys, are laid out
+    /// here.
+    fn bring_payload(
         &mut self,
         rows: &Rows,
-        (column, payload): (usize, usize),
-        entries: &Memory,
-        places: usize,
+        keys: usize,
+        scattered: Vec<Option<Scattered>>,
+        (entries, places): (&Memory, usize),
         parts: &[usize],
         build: &mut LaidOut,
     ) -> Result<()> {
-        let kind = self.job.payload_kind(payload).cloned().unwrap_or(Type::Int64);
-        let numbers = self.numbers(rows, column).filter(|_| kind != Type::Float32);
-        let Some(numbers) = numbers else {
-            let entry_of = self.read_places(entries, rows.count)?;
-            let collected = self.collected(rows, column)?;
-            let arranged = Arranged::Rows(collected, entry_of);
-            let (column, range) = self.job.payload_column(payload, parts, places, arranged)?;
-            build.payload.push(Arc::new(column));
+        let memories = scattered.iter().flatten().flat_map(|Scattered { values, validity, width, .. }| {
+            let validity = validity.as_ref().map(|bits| (bits, 0, places.div_ceil(64) * 8));
+            [(values, 0, places * width)].into_iter().chain(validity)
+        });
+        let mut read = self.read_each(&memories.collect::<Vec<_>>())?.into_iter();
+        let mut next = || read.next().ok_or_else(|| Error::internal("a payload column was not read"));
+        for (payload, scattered) in scattered.into_iter().enumerate() {
+            let Some(Scattered { values, validity, range, base, width, float }) = scattered else {
+                let entry_of = self.read_places(entries, rows.count)?;
+                let arranged = Arranged::Rows(self.collected(rows, keys + payload)?, entry_of);
+                let (column, range) = self.job.payload_column(payload, parts, places, arranged)?;
+                build.payload.push(Arc::new(column));
+                build.ranges.push(range);
+                continue;
+            };
+            let bytes = next()?;
+            let valid = if validity.is_some() { Some(bitmap(&next()?, places)) } else { None };
+            let arranged = match float {
+                true => {
+                    let floats = bytes.as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes));
+                    Arranged::Floats(floats.collect(), valid)
+                }
+                false => Arranged::Codes { codes: codes(&bytes, width), base, validity: valid },
+            };
+            let (column, _) = self.job.payload_column(payload, parts, places, arranged)?;
+            let column = Arc::new(column);
+            self.accelerator.columns.keep(&column, Held { values, validity, bytes: None, ready: Vec::new() });
+            build.payload.push(column);
             build.ranges.push(range);
-            return Ok(());
-        };
-        let validity = match &numbers.nulls {
-            Some(nulls) => Some(self.validity(nulls, entries, rows.count, places)?),
-            None => None,
-        };
-        let (held, valid) = validity.map_or((None, None), |(memory, bits)| (Some(memory), Some(bits)));
-        let float = kind == Type::Float64;
-        let range =
-            if float { None } else { Some(self.range(&numbers, rows.count)?).filter(|range| range.present > 0) };
-        let text = kind.repr() == Repr::Bytes;
-        // Codes of text are as they are.
-        let base = if text { 0 } else { range.as_ref().map_or(0, |range| range.min) };
-        let width = match &range {
-            _ if float => 8,
-            Some(range) => Codes::width_for(range.max.wrapping_sub(base) as u64),
-            None => 1,
-        };
-        let out = self.filled(places * width, 0)?;
-        let name = ["scatter_8", "scatter_16", "scatter_32", "scatter_64"][width.trailing_zeros() as usize];
-        let count = Argument::U32(small(rows.count)?);
-        let arguments = [
-            Argument::Memory(&numbers.values),
-            Argument::Memory(entries),
-            count,
-            Argument::I64(base),
-            Argument::Memory(&out),
-        ];
-        self.operate(name, &arguments, self.shape())?;
-        let mut bytes = vec![0; places * width];
-        self.read(&out, 0, &mut bytes)?;
-        let arranged = match float {
-            true => {
-                let bits = bytes.as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes));
-                Arranged::Floats(bits.collect(), valid)
-            }
-            false => Arranged::Codes { codes: codes(&bytes, width), base, validity: valid },
-        };
-        let (column, _) = self.job.payload_column(payload, parts, places, arranged)?;
-        let column = Arc::new(column);
-        self.accelerator.columns.keep(&column, Held { values: out, validity: held, bytes: None, ready: Vec::new() });
-        build.payload.push(column);
-        build.ranges.push(range.map(|range| (range.min, range.max)));
-        Ok(())
-    }
-
-    /// Returns the validity of entries, on the device and here.
-    fn validity(&mut self, nulls: &Memory, entries: &Memory, rows: usize, places: usize) -> Result<(Memory, Bitmap)> {
-        let words = places.div_ceil(64).max(1);
-        let bits = self.filled(words * 8, 0xff)?;
-        let arguments =
-            [Argument::Memory(nulls), Argument::Memory(entries), Argument::U32(small(rows)?), Argument::Memory(&bits)];
-        self.operate("clear_bits", &arguments, self.shape())?;
-        let mut words = self.read_numbers(&bits, words)?;
-        words.truncate(places.div_ceil(64));
-        if let (Some(last), true) = (words.last_mut(), !places.is_multiple_of(64)) {
-            *last &= ((1u64 << (places % 64)) - 1) as i64;
         }
-        let words: AlignedVec<u64> = words.iter().map(|word| *word as u64).collect();
-        Ok((bits, Bitmap::new(words, places)))
+        Ok(())
     }
 
     /// Finds the smallest and largest number, and how many there are.
     pub(super) fn range(&mut self, numbers: &Numbers, rows: usize) -> Result<Range> {
+        let range = self.ranges([numbers].into_iter(), rows)?.pop();
+        range.ok_or_else(|| Error::internal("numbers have a range"))
+    }
+
+    /// Finds the same for several columns, waiting once.
+    fn ranges<'n>(&mut self, columns: impl Iterator<Item = &'n Numbers>, rows: usize) -> Result<Vec<Range>> {
         let shape = self.shares();
         let shares = shape.groups * shape.items;
-        let out = self.allocate(shares * 24)?;
-        let nulls = numbers.nulls.as_ref().map_or(Argument::Null, Argument::Memory);
-        let arguments = [Argument::Memory(&numbers.values), nulls, Argument::U32(small(rows)?), Argument::Memory(&out)];
-        self.operate("find_range", &arguments, shape)?;
-        let found = self.read_numbers(&out, shares * 3)?;
+        let mut found = Vec::new();
+        for numbers in columns {
+            let out = self.allocate(shares * 24)?;
+            let nulls = numbers.nulls.as_ref().map_or(Argument::Null, Argument::Memory);
+            let (values, rows) = (Argument::Memory(&numbers.values), Argument::U32(small(rows)?));
+            self.operate("find_range", &[values, nulls, rows, Argument::Memory(&out)], shape)?;
+            found.push(out);
+        }
+        let memories: Vec<_> = found.iter().map(|out| (out, 0, shares * 24)).collect();
         let fold = |range: Range, share: &[i64; 3]| Range {
             min: range.min.min(share[0]),
             max: range.max.max(share[1]),
             present: range.present + share[2] as usize,
         };
         let none = Range { min: i64::MAX, max: i64::MIN, present: 0 };
-        Ok(found.as_chunks::<3>().0.iter().fold(none, fold))
+        let read = self.read_each(&memories)?.into_iter().map(|bytes| numbers(&bytes));
+        Ok(read.map(|shares| shares.as_chunks::<3>().0.iter().fold(none, fold)).collect())
     }
 
     /// Reads one column back.
@@ -309,6 +348,15 @@ impl Run<'_> {
             _ => self.read_column(rows, column),
         }
     }
+}
+
+/// Reads the validity of so many entries.
+fn bitmap(bytes: &[u8], entries: usize) -> Bitmap {
+    let mut words: AlignedVec<u64> = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+    if let (Some(last), true) = (words.last_mut(), !entries.is_multiple_of(64)) {
+        *last &= (1 << (entries % 64)) - 1;
+    }
+    Bitmap::new(words, entries)
 }
 
 /// Reads codes of a width.

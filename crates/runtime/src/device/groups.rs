@@ -19,14 +19,16 @@ impl Run<'_> {
     pub(super) fn groups(&mut self, output: &Output, worker: &mut Worker) -> Result<()> {
         let width = output.group_width();
         let Output::Groups { groups: Some(groups), .. } = *output else { return self.hashed(output, worker) };
-        let (shape, tables) = self.group_shape(groups * width * 8)?;
+        let (shape, lanes) = self.group_shape(groups * width * 8)?;
+        let of_lane = if self.accelerator.traits.chunked { shape.groups } else { 1 };
+        let tables = lanes * of_lane;
         self.describe(shape, &format!("{tables} tables of {groups} groups, {width} numbers each"));
         let table = self.empty_groups(output, tables * groups)?;
         self.outputs.groups = Some(table.clone());
-        for piece in self.pieces() {
-            self.cancel.check()?;
-            self.launch(piece, 0, shape)?;
-        }
+        self.launch_each(&self.pieces(), 0, (shape, lanes), |outputs, _, lane| {
+            outputs.first_table = small(lane * of_lane)?;
+            Ok(())
+        })?;
         if self.keep_groups(output, worker, groups, tables)? {
             return Ok(());
         }
@@ -56,10 +58,7 @@ impl Run<'_> {
             self.outputs.numbers = Some(numbers.clone());
             self.outputs.mask = small(places - 1)?;
             self.outputs.full = Some(full.clone());
-            for piece in self.pieces() {
-                self.cancel.check()?;
-                self.launch(piece, 0, self.shape())?;
-            }
+            self.launch_each(&self.pieces(), 0, (self.shape(), self.lanes()), |_, _, _| Ok(()))?;
             let mut flag = [0; 4];
             self.read(&full, 0, &mut flag)?;
             if flag != [0; 4] {
@@ -99,17 +98,19 @@ impl Run<'_> {
         Ok(table)
     }
 
-    /// Chooses how many work-items run, and how many tables of so many bytes they need.
+    /// Chooses how many work-items run, and on how many lanes, so that tables of so many bytes have room.
     fn group_shape(&self, bytes: usize) -> Result<(Shape, usize)> {
-        let mut shape = self.shape();
+        let (mut shape, lanes) = (self.shape(), self.lanes());
         if bytes > TABLE_BYTES {
             return Err(Error::unsupported(format!("the groups take more than {TABLE_BYTES} bytes on the device")));
         }
         if !self.accelerator.traits.chunked {
-            return Ok((shape, 1));
+            return Ok((shape, lanes));
         }
-        shape.groups = shape.groups.min(TABLE_BYTES / bytes.max(1));
-        Ok((shape, shape.groups))
+        let most = TABLE_BYTES / bytes.max(1);
+        let lanes = lanes.min(most);
+        shape.groups = shape.groups.min(most / lanes);
+        Ok((shape, lanes))
     }
 }
 

@@ -22,6 +22,9 @@ use crate::Cancel;
 
 /// Work-items for each unit of a device that deals runs of rows out: enough to even out what units get.
 const ITEMS_PER_UNIT: usize = 8;
+/// Launches that run at once on a device that deals runs of rows out: one more than is needed while no unit waits for the
+/// last work-items of another. Two took a tenth off SSB's time on PoCL; three and four were no better.
+const LANES: usize = 2;
 /// The most bits of a set on a device: 128 MB.
 const MOST_SET_BITS: u64 = 1 << 30;
 /// Groups of work-items for each unit of a device on which they take rows in turn.
@@ -45,6 +48,8 @@ pub(super) struct Run<'r> {
     pub(super) outputs: Outputs,
     /// The queue of kernels, and of all that is in order with them.
     pub(super) queue: Queue,
+    /// More queues of kernels, and the commands of others that the next one of each waits for: see [`Run::launch_each`].
+    lanes: Vec<(Queue, Vec<Event>)>,
     /// Queues that only copy.
     pub(super) streams: Vec<Queue>,
     /// Kernels.
@@ -80,6 +85,7 @@ pub(super) fn run(
         shared: Shared::default(),
         outputs: Outputs::default(),
         queue: streams::queue(accelerator, cancel)?,
+        lanes: Vec::new(),
         streams: Vec::new(),
         events: Vec::new(),
         copies: Vec::new(),
@@ -212,20 +218,25 @@ impl Run<'_> {
     }
 
     fn read_bytes(&mut self, memory: &Memory, at: usize, count: usize) -> Result<Vec<u8>> {
-        let (bytes, event) = self.queue.read_vec(memory, at, count, &[])?;
-        self.copies.push(event);
-        self.metrics.bytes_back += count as u64;
-        Ok(bytes)
+        Ok(self.read_each(&[(memory, at, count)])?.pop().unwrap_or_default())
+    }
+
+    /// Copies bytes of several memories back, each from a place on, and waits once, for all of them.
+    pub(super) fn read_each(&mut self, from: &[(&Memory, usize, usize)]) -> Result<Vec<Vec<u8>>> {
+        let read = self.queue.read_each(from, &[])?.into_iter().map(|(bytes, event)| {
+            self.copies.push(event);
+            self.metrics.bytes_back += bytes.len() as u64;
+            bytes
+        });
+        Ok(read.collect())
     }
 
     pub(super) fn read_numbers(&mut self, memory: &Memory, count: usize) -> Result<Vec<i64>> {
-        let bytes = self.read_bytes(memory, 0, count * 8)?;
-        Ok(bytes.as_chunks::<8>().0.iter().map(|number| i64::from_le_bytes(*number)).collect())
+        Ok(numbers(&self.read_bytes(memory, 0, count * 8)?))
     }
 
     pub(super) fn read_places(&mut self, memory: &Memory, count: usize) -> Result<Vec<u32>> {
-        let bytes = self.read_bytes(memory, 0, count * 4)?;
-        Ok(bytes.as_chunks::<4>().0.iter().map(|number| u32::from_le_bytes(*number)).collect())
+        Ok(places(&self.read_bytes(memory, 0, count * 4)?))
     }
 
     /// Chooses how many work-items run.
@@ -247,8 +258,41 @@ impl Run<'_> {
         self.metrics.texts = texts.collect();
     }
 
+    /// Chooses how many launches run at once. Where each work-item takes a run of rows, the last ones of a launch would
+    /// leave units without work until the next begins.
+    pub(super) fn lanes(&self) -> usize {
+        // Build rows come out when all other rows are done.
+        if self.accelerator.traits.chunked && self.leftovers.is_empty() { LANES } else { 1 }
+    }
+
+    /// Launches a kernel over pieces, several at once: those of one lane run in order, and all are over in the end.
+    /// `prepare` is told the number of each piece and its lane, and says where its launch writes.
+    pub(super) fn launch_each(
+        &mut self,
+        pieces: &[Piece],
+        which: usize,
+        (shape, lanes): (Shape, usize),
+        prepare: impl Fn(&mut Outputs, usize, usize) -> Result<()>,
+    ) -> Result<()> {
+        let lanes = lanes.min(pieces.len());
+        while self.lanes.len() + 1 < lanes {
+            self.lanes.push((streams::queue(self.accelerator, self.cancel)?, Vec::new()));
+        }
+        for (_, after) in &mut self.lanes {
+            after.clone_from(&self.after);
+            after.extend(self.queue.last().cloned());
+        }
+        for (at, piece) in pieces.iter().enumerate() {
+            self.cancel.check()?;
+            let lane = at % lanes;
+            prepare(&mut self.outputs, at, lane)?;
+            self.launch(*piece, which, shape, lane)?;
+        }
+        self.lanes.iter_mut().try_for_each(|(queue, _)| queue.finish())
+    }
+
     /// Launches a kernel over one piece, unless statistics show that it has no row to keep.
-    pub(super) fn launch(&mut self, piece: Piece, which: usize, shape: Shape) -> Result<()> {
+    fn launch(&mut self, piece: Piece, which: usize, shape: Shape, lane: usize) -> Result<()> {
         let kernel = self.kernel(piece).clone();
         let (kernel, entries) = &*kernel;
         let job = self.job;
@@ -277,9 +321,16 @@ impl Run<'_> {
         }
         let arguments = arguments(kernel, &self.fused, part, &held, &self.shared, &self.outputs)?;
         self.metrics.launches += 1;
-        let mut after = mem::take(&mut self.after);
+        let (queue, after) = match lane {
+            0 => (&mut self.queue, &mut self.after),
+            lane => {
+                let (queue, after) = &mut self.lanes[lane - 1];
+                (queue, after)
+            }
+        };
+        let mut after = mem::take(after);
         after.extend(held.values().flat_map(|held| &held.ready).cloned());
-        self.events.push(self.queue.launch(&entries[which], &arguments, shape, &after)?);
+        self.events.push(queue.launch(&entries[which], &arguments, shape, &after)?);
         if let Piece::Part(part) = piece {
             self.look_ahead(part)?;
         }
@@ -394,9 +445,8 @@ impl Run<'_> {
             lookups.push(placed);
         }
         let constants = self.constants(&bindings)?;
-        let failed = self.allocate(4)?;
-        self.queue.fill(&failed, 0, 4, 0, &[])?;
-        self.shared = Shared { sets, lookups, constants, failed: Some(failed) };
+        let failed = if bindings.contains(&Binding::Failed) { Some(self.filled(4, 0)?) } else { None };
+        self.shared = Shared { sets, lookups, constants, failed };
         Ok(())
     }
 
@@ -430,6 +480,16 @@ impl Run<'_> {
     pub(super) fn place_bytes(&mut self, bytes: Buffer<u8>) -> Result<Memory> {
         self.mover(0)?.place_bytes(bytes, false)
     }
+}
+
+/// Reads 64-bit numbers.
+pub(super) fn numbers(bytes: &[u8]) -> Vec<i64> {
+    bytes.as_chunks::<8>().0.iter().map(|number| i64::from_le_bytes(*number)).collect()
+}
+
+/// Reads 32-bit numbers.
+pub(super) fn places(bytes: &[u8]) -> Vec<u32> {
+    bytes.as_chunks::<4>().0.iter().map(|number| u32::from_le_bytes(*number)).collect()
 }
 
 /// Returns the bytes of a column's values, wherever they are.

@@ -9,6 +9,10 @@ use super::launch::Run;
 const ITEMS: usize = 64;
 /// Bits of a digit.
 const DIGIT: u32 = 8;
+/// The most things that a work-item of a processor does alone: they take it about as long as a launch more.
+const FEW: usize = 1 << 12;
+/// One work-item.
+const ALONE: Shape = Shape { groups: 1, items: 1 };
 
 impl Run<'_> {
     /// Runs an operator.
@@ -39,20 +43,35 @@ impl Run<'_> {
         }
     }
 
+    /// Tells whether one work-item does so many things sooner than several launches: if it is as fast as a processor.
+    fn is_few(&self, count: usize) -> bool {
+        self.accelerator.traits.chunked && count <= FEW
+    }
+
     /// Replaces numbers by the sums of those before each; returns the sum of all.
     pub(super) fn scan(&mut self, numbers: &Memory, count: usize) -> Result<usize> {
+        let total = self.sum_up(numbers, count)?;
+        Ok(self.read_places(&total, 1)?[0] as usize)
+    }
+
+    /// Replaces numbers by the sums of those before each; returns where the sum of all will be.
+    fn sum_up(&mut self, numbers: &Memory, count: usize) -> Result<Memory> {
+        let total = self.allocate(4)?;
+        let (all, sum) = (Argument::Memory(numbers), Argument::Memory(&total));
+        let few = self.is_few(count);
+        let count = Argument::U32(small(count)?);
+        if few {
+            self.operate("scan", &[all, count, sum], ALONE)?;
+            return Ok(total);
+        }
         let shape = self.shares();
         let shares = shape.groups * shape.items;
-        let sums = self.allocate((shares + 1) * 4)?;
-        let count = Argument::U32(small(count)?);
-        let (all, each) = (Argument::Memory(numbers), Argument::Memory(&sums));
+        let sums = self.allocate(shares * 4)?;
+        let each = Argument::Memory(&sums);
         self.operate("sum_shares", &[all, count, each], shape)?;
-        let one = Shape { groups: 1, items: 1 };
-        self.operate("scan_sums", &[each, Argument::U32(shares as u32)], one)?;
+        self.operate("scan", &[each, Argument::U32(shares as u32), sum], ALONE)?;
         self.operate("scan_shares", &[all, count, each], shape)?;
-        let mut total = [0; 4];
-        self.read(&sums, shares * 4, &mut total)?;
-        Ok(u32::from_le_bytes(total) as usize)
+        Ok(total)
     }
 
     /// Sorts rows by ordinals, the first the most significant; returns their numbers in order.
@@ -62,6 +81,13 @@ impl Run<'_> {
         let count = Argument::U32(small(rows)?);
         let (mut order, mut moved) = (self.allocate(rows * 4)?, self.allocate(rows * 4)?);
         self.operate("number_rows", &[Argument::Memory(&order), count], shape)?;
+        if self.is_few(rows) {
+            for keys in ordinals.iter().rev() {
+                let arguments = [Argument::Memory(keys), Argument::Memory(&order), count, Argument::Memory(&moved)];
+                self.operate("sort_alone", &arguments, ALONE)?;
+            }
+            return Ok(order);
+        }
         let digits = self.allocate((shares << DIGIT) * 4)?;
         for keys in ordinals.iter().rev() {
             let differing = self.differing_bits(keys, rows)?;
@@ -70,7 +96,7 @@ impl Run<'_> {
                 let (from, to, counts) =
                     (Argument::Memory(&order), Argument::Memory(&moved), Argument::Memory(&digits));
                 self.operate("count_digits", &[keys, from, count, shift, counts], shape)?;
-                self.scan(&digits, shares << DIGIT)?;
+                self.sum_up(&digits, shares << DIGIT)?;
                 self.operate("move_by_digit", &[keys, from, count, shift, counts, to], shape)?;
                 std::mem::swap(&mut order, &mut moved);
             }

@@ -5,7 +5,12 @@ use tandem_column::{Error, Result};
 use tandem_cpu::{Collected, Worker};
 use tandem_device::Memory;
 
-use super::{launch::Run, leftovers::Piece, operators::small};
+use super::{
+    bind::Outputs,
+    launch::{Run, numbers, places},
+    leftovers::Piece,
+    operators::small,
+};
 
 /// Memory for each column that has its own.
 type Columns = Vec<Option<Memory>>;
@@ -74,11 +79,12 @@ impl Run<'_> {
         // Parts that statistics exclude keep no row.
         let counts = self.filled(pieces.len() * items * 4, 0)?;
         self.outputs.counts = Some(counts.clone());
-        for (at, piece) in pieces.iter().enumerate() {
-            self.cancel.check()?;
-            self.outputs.counts_from = small(at * items)?;
-            self.launch(*piece, 0, shape)?;
-        }
+        let lanes = self.lanes();
+        let counts_from = |outputs: &mut Outputs, at: usize, _| {
+            outputs.counts_from = small(at * items)?;
+            Ok(())
+        };
+        self.launch_each(pieces, 0, (shape, lanes), counts_from)?;
         let count = self.scan(&counts, pieces.len() * items)?;
         small(count)?;
         let mut columns: Vec<RowColumn> = Vec::new();
@@ -98,9 +104,8 @@ impl Run<'_> {
         self.outputs.values = values.clone();
         self.outputs.nulls = nulls.clone();
         self.outputs.ordinals = ordinals.clone();
-        for (at, piece) in pieces.iter().enumerate().filter(|_| count > 0) {
-            self.outputs.counts_from = small(at * items)?;
-            self.launch(*piece, 1, shape)?;
+        if count > 0 {
+            self.launch_each(pieces, 1, (shape, lanes), counts_from)?;
         }
         Ok(Rows { count, columns, values, nulls, ordinals })
     }
@@ -123,36 +128,48 @@ impl Run<'_> {
 
     /// Reads rows back and adds them to the worker's.
     pub(super) fn bring(&mut self, worker: &mut Worker, parts: &[usize], rows: Rows, sorted: bool) -> Result<()> {
-        let columns = (0..rows.columns.len()).map(|column| self.read_column(&rows, column));
-        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let columns: Vec<usize> = (0..rows.columns.len()).collect();
+        let columns = self.read_columns(&rows, &columns)?;
         self.job.collect(worker, parts, rows.count, columns, sorted)
     }
 
-    /// Reads a column of rows back.
-    pub(super) fn read_column(&mut self, rows: &Rows, column: usize) -> Result<Collected> {
-        let values = rows.values[column].as_ref().ok_or_else(|| Error::internal("a column was not computed"));
-        Ok(match rows.columns[column] {
-            RowColumn::Same(earlier) => Collected::Same(earlier),
-            RowColumn::Row => Collected::Rows(self.read_places(values?, rows.count)?),
-            RowColumn::Entry(_) => Collected::Entries(self.read_places(values?, rows.count)?),
-            RowColumn::Numbers { .. } => {
-                let numbers = self.read_numbers(values?, rows.count)?;
-                Collected::Numbers(numbers, self.read_nulls(rows, column)?)
-            }
-            RowColumn::Wide { .. } => {
-                let halves = self.read_numbers(values?, rows.count * 2)?;
-                let halves = halves.as_chunks::<2>().0.iter();
-                let wide = halves.map(|[low, high]| i128::from(*high) << 64 | i128::from(*low as u64)).collect();
-                Collected::Wide(wide, self.read_nulls(rows, column)?)
-            }
-        })
+    /// Reads columns of rows back.
+    pub(super) fn read_columns(&mut self, rows: &Rows, columns: &[usize]) -> Result<Vec<Collected>> {
+        let own = columns.iter().filter(|column| !matches!(rows.columns[**column], RowColumn::Same(_)));
+        let memories = own.flat_map(|column| {
+            let values =
+                rows.values[*column].as_ref().map(|memory| (memory, 0, rows.count * width(rows.columns[*column])));
+            let nulls = rows.nulls[*column].as_ref().map(|memory| (memory, 0, rows.count));
+            values.into_iter().chain(nulls)
+        });
+        let mut read = self.read_each(&memories.collect::<Vec<_>>())?.into_iter();
+        let collected = columns.iter().map(|column| {
+            let mut values = || read.next().ok_or_else(|| Error::internal("a column was not computed"));
+            let of = rows.columns[*column];
+            Ok(match of {
+                RowColumn::Same(earlier) => Collected::Same(earlier),
+                RowColumn::Row => Collected::Rows(places(&values()?)),
+                RowColumn::Entry(_) => Collected::Entries(places(&values()?)),
+                RowColumn::Numbers { .. } | RowColumn::Wide { .. } => {
+                    let values = values()?;
+                    let nulls = if rows.nulls[*column].is_some() { read.next() } else { None };
+                    match of {
+                        RowColumn::Wide { .. } => {
+                            let wide = values.as_chunks::<16>().0.iter().map(|value| i128::from_le_bytes(*value));
+                            Collected::Wide(wide.collect(), nulls)
+                        }
+                        _ => Collected::Numbers(numbers(&values), nulls),
+                    }
+                }
+            })
+        });
+        collected.collect()
     }
 
-    fn read_nulls(&mut self, rows: &Rows, column: usize) -> Result<Option<Vec<u8>>> {
-        let Some(memory) = &rows.nulls[column] else { return Ok(None) };
-        let mut flags = vec![0; rows.count];
-        self.read(memory, 0, &mut flags)?;
-        Ok(Some(flags))
+    /// Reads one column of rows back.
+    pub(super) fn read_column(&mut self, rows: &Rows, column: usize) -> Result<Collected> {
+        let read = self.read_columns(rows, &[column])?.pop();
+        read.ok_or_else(|| Error::internal("a column was not read"))
     }
 }
 

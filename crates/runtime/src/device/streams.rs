@@ -1,8 +1,9 @@
 //! Streams: the columns of parts to come are copied while a kernel runs.
 //!
-//! Kernels of a job run on one queue, in the order of its parts, so that whatever they share (tables of groups, counters, places
-//! of rows) is never touched by two. Copies of columns go to the other queues, part by part in turn; a kernel waits for those of
-//! its own part. With so many streams, that many parts are on their way, and with one everything is in order.
+//! Kernels of a job run on one queue, in the order of its parts, or on a processor on two, each with tables of groups of its own:
+//! whatever two that run at once share (counters, hash tables) they change by atomic operations, or at places of their own.
+//! Copies of columns go to the other queues, part by part in turn; a kernel waits for those of its own part. With so many
+//! streams, that many parts are on their way, and with one everything is in order.
 
 use std::collections::HashMap;
 

@@ -12,9 +12,9 @@ pub(super) fn spans(events: &[Event]) -> Spans {
     events.iter().filter_map(Event::times).map(|times| (times.started, times.ended)).collect()
 }
 
-/// Adds spans up.
+/// Adds spans up; what ran at once counts once.
 pub(super) fn sum(spans: &[(u64, u64)]) -> Duration {
-    Duration::from_nanos(spans.iter().map(|(started, ended)| ended.saturating_sub(*started)).sum())
+    Duration::from_nanos(union(spans).iter().map(|(started, ended)| ended - started).sum())
 }
 
 /// Returns how long some of one kind and some of another ran at once.
@@ -57,6 +57,6 @@ mod tests {
         assert_eq!(nanoseconds(&[(0, 10), (5, 15)], &[(8, 30), (9, 12)]), 7);
         assert_eq!(nanoseconds(&[(0, 2), (4, 6), (8, 10)], &[(1, 9)]), 4);
         assert_eq!(nanoseconds(&[(0, 100)], &[(90, 110), (10, 20), (5, 5), (7, 3)]), 20);
-        assert_eq!(sum(&[(1, 4), (2, 4)]), Duration::from_nanos(5));
+        assert_eq!(sum(&[(1, 4), (2, 5), (7, 8)]), Duration::from_nanos(5));
     }
 }
