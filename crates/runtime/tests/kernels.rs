@@ -213,10 +213,10 @@ fn cuda_texts() -> BTreeSet<String> {
     let begin = any.find("// What").expect("a prelude says what it is");
     let prelude = any[begin..any.find("KERNEL void").expect("a text has a kernel")].to_owned();
     for entry in fs::read_dir(crates.join("codegen/tests")).expect("there are goldens").flatten() {
-        // Strips are how processors deal rows out.
+        // Strips, and tables of each work-item, are how processors do it.
         let golden = entry.path().extension().is_some_and(|extension| extension == "cl");
         let body = if golden { read(entry.path()) } else { continue };
-        if !body.contains("FOR_STRIPS") {
+        if !["FOR_STRIPS", "TABLE("].iter().any(|processors| body.contains(processors)) {
             // With and without atomic operations on 64 bits.
             for uses in ["#define FP64\n#define ATOM64\n", "#define FP64\n"] {
                 texts.insert(uses.to_owned() + &prelude + &body);
