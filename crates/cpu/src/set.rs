@@ -47,7 +47,14 @@ impl Set {
     /// Returns the members from `low` to `low + last` as bits from `low` on.
     pub(crate) fn words(&self, low: i64, last: u64) -> Vec<u32> {
         let first = i128::from(low) - i128::from(self.min);
-        let mut words: Vec<u32> = (0..=last >> 5).map(|word| self.word(first + (i128::from(word) << 5))).collect();
+        let mut words = vec![0; (last >> 5) as usize + 1];
+        // Only those that the set's own bits reach.
+        let count = words.len() as i128;
+        let from = (-first).div_euclid(32).clamp(0, count) as usize;
+        let to = (self.bits.len() as i128 * 8 - first + 31).div_euclid(32).clamp(from as i128, count) as usize;
+        for (at, word) in words.iter_mut().enumerate().take(to).skip(from) {
+            *word = self.word(first + at as i128 * 32);
+        }
         if let Some(word) = words.last_mut() {
             *word &= u32::MAX >> (31 - (last & 31));
         }

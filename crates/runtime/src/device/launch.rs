@@ -4,7 +4,7 @@ use std::collections::{HashMap, hash_map::Entry};
 use std::mem;
 use std::sync::Arc;
 
-use tandem_codegen::{Binding, Kernel, Layout, Output, SECTOR};
+use tandem_codegen::{Binding, Kernel, Layout, Output, SECTOR, Traits};
 use tandem_column::{Buffer, Column, Data, Error, Part, Result};
 use tandem_cpu::{Job, Worker};
 use tandem_device::{Event, Kernel as DeviceKernel, Memory, Program, Queue, Shape};
@@ -46,7 +46,7 @@ pub(super) struct Run<'r> {
     pub(super) kernel_of: HashMap<Piece, usize>,
     shared: Shared,
     pub(super) outputs: Outputs,
-    /// The queue of kernels, and of all that is in order with them.
+    /// The queue of kernels, but for those of lanes, and of all that is in order with them.
     pub(super) queue: Queue,
     /// More queues of kernels, and the commands of others that the next one of each waits for: see [`Run::launch_each`].
     lanes: Vec<(Queue, Vec<Event>)>,
@@ -112,6 +112,8 @@ pub(super) fn run(
                 None => run.rows(&mut worker)?,
             },
         }
+        // What is kept for later pipelines is there for every queue, and whatever failed has failed here.
+        run.queue.finish()?;
         run.check_failed()?;
         if !last {
             run.matched()?;
@@ -261,8 +263,10 @@ impl Run<'_> {
     /// Chooses how many launches run at once. Where each work-item takes a run of rows, the last ones of a launch would
     /// leave units without work until the next begins.
     pub(super) fn lanes(&self) -> usize {
-        // Build rows come out when all other rows are done.
-        if self.accelerator.traits.chunked && self.leftovers.is_empty() { LANES } else { 1 }
+        let Traits { chunked, traced, .. } = self.accelerator.traits;
+        // Build rows come out when all other rows are done, and what is read is counted launch by launch.
+        let several = chunked && !traced && self.leftovers.is_empty();
+        if several { LANES.min(self.parts.len()).max(1) } else { 1 }
     }
 
     /// Launches a kernel over pieces, several at once: those of one lane run in order, and all are over in the end.
@@ -274,7 +278,6 @@ impl Run<'_> {
         (shape, lanes): (Shape, usize),
         prepare: impl Fn(&mut Outputs, usize, usize) -> Result<()>,
     ) -> Result<()> {
-        let lanes = lanes.min(pieces.len());
         while self.lanes.len() + 1 < lanes {
             self.lanes.push((streams::queue(self.accelerator, self.cancel)?, Vec::new()));
         }
@@ -288,7 +291,9 @@ impl Run<'_> {
             prepare(&mut self.outputs, at, lane)?;
             self.launch(*piece, which, shape, lane)?;
         }
-        self.lanes.iter_mut().try_for_each(|(queue, _)| queue.finish())
+        let ended = self.lanes.iter_mut().try_for_each(|(queue, _)| queue.finish());
+        // A lane that waited for what failed on the main queue does not know why.
+        ended.or_else(|error| self.queue.finish().and(Err(error)))
     }
 
     /// Launches a kernel over one piece, unless statistics show that it has no row to keep.

@@ -3,7 +3,7 @@
 //! Kernels of a job run on one queue, in the order of its parts, or on a processor on two, each with tables of groups of its own:
 //! whatever two that run at once share (counters, hash tables) they change by atomic operations, or at places of their own.
 //! Copies of columns go to the other queues, part by part in turn; a kernel waits for those of its own part. With so many
-//! streams, that many parts are on their way, and with one everything is in order.
+//! streams, that many parts are on their way; with one, copies are in order with the kernels of their queue.
 
 use std::collections::HashMap;
 
