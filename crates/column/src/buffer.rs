@@ -8,6 +8,7 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -170,11 +171,12 @@ impl<T: Plain> AlignedVec<T> {
     /// Makes the length `length`, by dropping values or adding copies of `value`.
     pub fn resize(&mut self, length: usize, value: T) {
         if length > self.length {
-            self.reserve(length - self.length);
-            for position in self.length..length {
-                // SAFETY: `position` is within the reserved capacity.
-                unsafe { self.as_mut_ptr().add(position).write(value) };
-            }
+            let additional = length - self.length;
+            self.reserve(additional);
+            let start = self.as_mut_ptr().cast::<MaybeUninit<T>>();
+            // SAFETY: as many values as were reserved, behind those that are there; they may be uninitialised.
+            let spare = unsafe { std::slice::from_raw_parts_mut(start.add(self.length), additional) };
+            spare.fill(MaybeUninit::new(value));
         }
         self.length = length;
     }

@@ -65,6 +65,11 @@ impl SplitReader {
         SplitReader::default()
     }
 
+    /// Forgets all footers.
+    pub fn clear(&self) {
+        self.footers.lock().clear();
+    }
+
     /// Loads the columns of ranges. `predicates`, over positions in `columns` and joined by "and", are a hint: row
     /// groups in which no row matches may be left out. `byte_limit` bounds what may be decoded. Blocks; runs on the runtime's workers.
     ///

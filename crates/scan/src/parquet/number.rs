@@ -19,6 +19,17 @@ pub(super) enum Physical {
     Fixed(usize),
 }
 
+impl Physical {
+    /// Returns the bytes of a value.
+    fn bytes(self) -> usize {
+        match self {
+            Physical::Int32 | Physical::UInt32 => 4,
+            Physical::Int64 | Physical::UInt64 => 8,
+            Physical::Fixed(width) => width,
+        }
+    }
+}
+
 /// Cuts the first `count` values of `width` bytes.
 fn cut(bytes: &[u8], count: usize, width: usize) -> Result<&[u8], Problem> {
     let length = count.checked_mul(width);
@@ -51,6 +62,10 @@ impl<C: Code> Integers<C> {
 
 impl<C: Code> Target for Integers<C> {
     type Code = C;
+
+    fn plain_bits(&self) -> usize {
+        self.physical.bytes() * 8
+    }
 
     fn plain(&mut self, bytes: &[u8], out: &mut [C]) -> Result<(), Problem> {
         let count = out.len();
@@ -146,12 +161,12 @@ pub(super) struct Wide(pub(super) Physical);
 impl Target for Wide {
     type Code = i128;
 
+    fn plain_bits(&self) -> usize {
+        self.0.bytes() * 8
+    }
+
     fn plain(&mut self, bytes: &[u8], out: &mut [i128]) -> Result<(), Problem> {
-        let width = match self.0 {
-            Physical::Int32 | Physical::UInt32 => 4,
-            Physical::Int64 | Physical::UInt64 => 8,
-            Physical::Fixed(width) => width,
-        };
+        let width = self.0.bytes();
         let values = cut(bytes, out.len(), width)?.chunks_exact(width);
         for (value, out) in values.zip(out) {
             *out = match self.0 {
@@ -172,6 +187,10 @@ pub(super) struct Booleans;
 impl Target for Booleans {
     type Code = u8;
 
+    fn plain_bits(&self) -> usize {
+        1
+    }
+
     fn plain(&mut self, bytes: &[u8], out: &mut [u8]) -> Result<(), Problem> {
         let bytes = cut(bytes, out.len().div_ceil(8), 1)?;
         for (byte, out) in bytes.iter().zip(out.chunks_mut(8)) {
@@ -191,6 +210,10 @@ pub(super) struct Singles;
 impl Target for Singles {
     type Code = f32;
 
+    fn plain_bits(&self) -> usize {
+        32
+    }
+
     fn plain(&mut self, bytes: &[u8], out: &mut [f32]) -> Result<(), Problem> {
         let values = cut(bytes, out.len(), 4)?.chunks_exact(4);
         values.zip(out).for_each(|(value, out)| *out = f32::from_le_bytes(value.try_into().expect("four bytes")));
@@ -203,6 +226,10 @@ pub(super) struct Doubles;
 
 impl Target for Doubles {
     type Code = f64;
+
+    fn plain_bits(&self) -> usize {
+        64
+    }
 
     fn plain(&mut self, bytes: &[u8], out: &mut [f64]) -> Result<(), Problem> {
         let values = cut(bytes, out.len(), 8)?.chunks_exact(8);

@@ -6,7 +6,7 @@ use tandem_column::{AlignedVec, Code, Column, Dictionary, Type};
 
 use super::{
     Problem, damaged,
-    fixed::{RESERVE_ROWS, Table, clear_rows},
+    fixed::{RESERVE_ROWS, Table},
     page::{Page, Pages},
     thrift::Encoding,
     validity::Validity,
@@ -132,13 +132,13 @@ impl Text<'_> {
 
     fn index_page(&mut self, page: &[u8], row: usize, count: usize, present: usize) -> Result<(), Problem> {
         match &mut self.rows {
-            Rows::Bytes(coded) => coded.append(page, row, count, present, &self.validity),
-            Rows::Shorts(coded) => coded.append(page, row, count, present, &self.validity),
-            Rows::Words(coded) => coded.append(page, row, count, present, &self.validity),
+            Rows::Bytes(coded) => coded.append(page, count, present, &self.validity),
+            Rows::Shorts(coded) => coded.append(page, count, present, &self.validity),
+            Rows::Words(coded) => coded.append(page, count, present, &self.validity),
             Rows::None if present == 0 => self.plain_page(&[], row, count),
             Rows::Plain(values) => {
                 let mut coded: Coded<u32> = Coded::new(&self.order, count);
-                coded.append(page, 0, present, present, &Validity::default())?;
+                coded.append(page, present, present, &Validity::default())?;
                 let mut codes = coded.codes.iter();
                 let Some(dictionary) = &self.dictionary else {
                     return values.append(std::iter::repeat_n(&[][..], count));
@@ -205,21 +205,12 @@ impl<C: Code> Coded<C> {
         Coded { codes: AlignedVec::with_capacity(reserve), table: Table::new(codes) }
     }
 
-    fn append(
-        &mut self,
-        page: &[u8],
-        row: usize,
-        count: usize,
-        present: usize,
-        validity: &Validity,
-    ) -> Result<(), Problem> {
+    fn append(&mut self, page: &[u8], count: usize, present: usize, validity: &Validity) -> Result<(), Problem> {
         let start = self.codes.len();
-        clear_rows(&mut self.codes, count);
-        let out = &mut self.codes.as_mut_slice()[start..];
         if present > 0 {
-            self.table.decode(page, &mut out[..present])?;
+            self.table.append(page, &mut self.codes, present)?;
         }
-        validity.expand(row, present, out);
+        validity.expand(start, present, count, &mut self.codes);
         Ok(())
     }
 

@@ -6,9 +6,7 @@
 
 /// An index type wide enough for the bit widths it is unpacked from.
 pub(super) trait Index: Copy + Default + Ord + 'static {
-    /// Bits of the type.
-    const BITS: u32;
-    /// Returns the function that unpacks values of `width` bits; `width` is 1 to [`Index::BITS`].
+    /// Returns the function that unpacks values of `width` bits: 1 to 8 into bytes, 9 to 16 into shorts, 17 to 32 into words.
     fn unpacker(width: u32) -> Unpack<Self>;
     fn to_usize(self) -> usize;
 }
@@ -113,7 +111,6 @@ macro_rules! choose {
 }
 
 impl Index for u8 {
-    const BITS: u32 = 8;
     fn unpacker(width: u32) -> Unpack<u8> {
         choose!(width, unpack_bytes, 1 2 3 4 5 6 7 8)
     }
@@ -123,7 +120,6 @@ impl Index for u8 {
 }
 
 impl Index for u16 {
-    const BITS: u32 = 16;
     fn unpacker(width: u32) -> Unpack<u16> {
         choose!(width, unpack_shorts, 9 10 11 12 13 14 15 16)
     }
@@ -133,7 +129,6 @@ impl Index for u16 {
 }
 
 impl Index for u32 {
-    const BITS: u32 = 32;
     fn unpacker(width: u32) -> Unpack<u32> {
         choose!(width, unpack_words, 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32)
     }

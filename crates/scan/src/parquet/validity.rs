@@ -1,6 +1,6 @@
 //! Definition levels of flat columns to validity bits.
 
-use tandem_column::Bitmap;
+use tandem_column::{AlignedVec, Bitmap, Plain};
 
 use super::{
     Problem, damaged,
@@ -101,11 +101,14 @@ impl Validity {
         Ok(rows - (self.nulls - before))
     }
 
-    /// Moves the first values of `out` to the rows from `start` on that are not null; null rows get the default value.
-    pub(super) fn expand<T: Copy + Default>(&self, start: usize, values: usize, out: &mut [T]) {
-        if values == out.len() {
+    /// Moves the values of `out` from `start` on, of which there are `values`, to those of `rows` rows that are not null; null
+    /// rows get the default value.
+    pub(super) fn expand<T: Plain>(&self, start: usize, values: usize, rows: usize, out: &mut AlignedVec<T>) {
+        if values == rows {
             return;
         }
+        out.resize(start + rows, T::default());
+        let out = &mut out.as_mut_slice()[start..];
         let mut from = values;
         for row in (0..out.len()).rev() {
             out[row] = match self.is_valid(start + row) {
