@@ -2,19 +2,23 @@
 
     tandem bench spark --suite ssb --sf 10 [--cluster] [--json FILE]
 
-Plain Spark first, in a process without the plugin. For every query: the best of `--runs` after one more; with Tandem also with a cold
-column cache, each run on a daemon just started. Rows must be equal. Also: what the plugin adds to a trivial query.
+Plain Spark first, in a process without the plugin. For every query: the best of `--runs` after one more; with Tandem on a daemon just
+started ("started": its memory is new to the machine, too), with a cold column cache ("cold": the daemon has given up all columns, as on
+SIGUSR1), and warm. Rows must be equal. Also: what the plugin adds to a trivial query.
 """
 
 import argparse
 import json
 import os
 import platform
+import signal
+import socket as socketlib
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from pathlib import Path
 
 from pyspark import __version__ as spark_version
@@ -28,15 +32,29 @@ class Node:
 
     def __init__(self, command, socket):
         self.command, self.socket, self.process = command, socket, None
+        with socketlib.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.metrics = f"127.0.0.1:{free.getsockname()[1]}"
 
     def restart(self):
         self.stop()
         self.process = subprocess.Popen(
-            [*self.command, "--socket", self.socket, "--with-parent", "--log", "error"], stdin=subprocess.PIPE)
+            [*self.command, "--socket", self.socket, "--metrics", self.metrics, "--with-parent", "--log", "error"],
+            stdin=subprocess.PIPE, env={"MIMALLOC_PURGE_DELAY": "10000", **os.environ})  # as the plugin starts it
         while not os.path.exists(self.socket):
             if self.process.poll() is not None:
                 sys.exit("error: the daemon ended at once")
             time.sleep(0.01)
+
+    def forget(self):
+        """Empties the column cache, and sees that it is."""
+        self.process.send_signal(signal.SIGUSR1)
+        for _ in range(1000):
+            with urllib.request.urlopen(f"http://{self.metrics}/metrics", timeout=10) as answer:
+                if b"\ntandem_cache_bytes 0\n" in answer.read():
+                    return
+            time.sleep(0.01)
+        sys.exit("error: the daemon keeps its columns")
 
     def stop(self):
         if self.process:
@@ -142,30 +160,31 @@ def run(arguments, node, directory):
         arguments, directory, spark__plugins="io.tandem.spark.TandemPlugin", spark__jars=jar,
         spark__driver__extraClassPath=jar, spark__tandem__socket=node.socket, spark__tandem__onFallback="silent")
     results = []
-    print(f"{'query':>6} {'plain':>8} {'cold':>8} {'warm':>8} {'cold ×':>7} {'warm ×':>7}  (ms)")
+    kinds = ("started", "cold", "warm")
+    print(f"{'query':>6} {'plain':>8}" + "".join(f" {kind:>8}" for kind in kinds)
+          + "".join(f" {kind + ' ×':>9}" for kind in kinds) + "  (ms)")
     for name, sql in queries(arguments).items():
         best, want = of_plain[name]
         node.restart()
         measure(spark, sql)  # as plain Spark's first run: classes are loaded
-        cold = []
-        for _ in range(arguments.runs):
-            node.restart()
-            measure(spark, "select 1")  # nothing of ours; connections of the last daemon are found dead by the first command
-            cold.append(measure(spark, sql)[0])
-        warm = []
-        for _ in range(arguments.runs):
-            took, rows, frame = measure(spark, sql)
-            warm.append(took)
-        if want != sorted(map(repr, rows)):
-            sys.exit(f"error: query {name} has other rows with Tandem")
-        if not nodes(frame):
+        result = {"query": name, "plain_ms": best}
+        for kind, prepare in zip(kinds, (node.restart, node.forget, lambda: None)):
+            times = []
+            for _ in range(arguments.runs):
+                prepare()
+                measure(spark, "select 1")  # nothing of ours; connections of the last daemon are found dead by the first command
+                took, rows, frame = measure(spark, sql)
+                times.append(took)
+                if want != sorted(map(repr, rows)):
+                    sys.exit(f"error: query {name} has other rows with Tandem")
+            result[f"{kind}_ms"] = min(times)
+        result["nodes"] = nodes(frame)
+        if not result["nodes"]:
             print(f"{name:>6} nothing ran on Tandem")
-        results.append(
-            {"query": name, "plain_ms": best, "cold_ms": min(cold), "warm_ms": min(warm), "nodes": nodes(frame)})
-        print(f"{name:>6} {best:8.0f} {min(cold):8.0f} {min(warm):8.0f} {best / min(cold):7.1f} {best / min(warm):7.1f}", flush=True)
-    total = {key: sum(result[key] for result in results) for key in ("plain_ms", "cold_ms", "warm_ms")}
-    print(f"{'all':>6} {total['plain_ms']:8.0f} {total['cold_ms']:8.0f} {total['warm_ms']:8.0f} "
-          f"{total['plain_ms'] / total['cold_ms']:7.1f} {total['plain_ms'] / total['warm_ms']:7.1f}")
+        results.append(result)
+        print(table_row(name, result, kinds), flush=True)
+    total = {key: sum(result[key] for result in results) for key in ("plain_ms", *(f"{kind}_ms" for kind in kinds))}
+    print(table_row("all", total, kinds))
     overhead = trivial(spark, directory)
     print(f"trivial queries: {', '.join(f'{name} {ms:+.1f} ms' for name, ms in overhead.items())}")
     if arguments.json:
@@ -175,6 +194,12 @@ def run(arguments, node, directory):
             "total": total, "trivial_overhead_ms": overhead}
         Path(arguments.json).write_text(json.dumps(report, indent=1) + "\n")
     spark.stop()
+
+
+def table_row(name, result, kinds):
+    plain, times = result["plain_ms"], [result[f"{kind}_ms"] for kind in kinds]
+    return (f"{name:>6} {plain:8.0f}" + "".join(f" {time:8.0f}" for time in times)
+            + "".join(f" {plain / time:9.1f}" for time in times))
 
 
 def trivial(spark, directory):

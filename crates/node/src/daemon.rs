@@ -17,6 +17,7 @@ use std::{
 };
 
 use parking_lot::{Condvar, Mutex};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use tandem_column::{Error, Result};
 use tandem_runtime::{Accelerator, Cancel, MemoryBudget, Runtime};
 use tandem_scan::{Cache, SplitReader};
@@ -98,6 +99,14 @@ impl Drop for Permit<'_> {
 }
 
 impl Daemon {
+    /// Gives up all columns and footers of files, which the next commands read again.
+    fn forget(&self) {
+        let bytes = self.cache.byte_len();
+        self.cache.clear();
+        self.reader.clear();
+        self.log.event(Level::Info, "columns-forgotten", &[("bytes", &bytes)]);
+    }
+
     pub(crate) fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Relaxed)
     }
@@ -420,7 +429,7 @@ fn random_id() -> String {
 pub fn serve(options: Options) -> Result<()> {
     let (with_parent, drain) = (options.with_parent, Duration::from_secs(options.drain));
     let parent = rustix::process::getppid();
-    let mut signals = signal_hook::iterator::Signals::new([signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT])
+    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGUSR1])
         .map_err(|error| Error::internal(format!("signals cannot be watched: {error}")))?;
     let node = Node::start(options)?;
     let orphaned = Arc::new(AtomicBool::new(false));
@@ -436,7 +445,13 @@ pub fn serve(options: Options) -> Result<()> {
         let thread = std::thread::Builder::new().name("parent".into()).spawn(watch);
         thread.map_err(|error| Error::exhausted(format!("cannot start a thread: {error}")))?;
     }
-    let _ = signals.forever().next();
+    let _ = signals.forever().find(|signal| match *signal {
+        SIGUSR1 => {
+            node.daemon.forget();
+            false
+        }
+        _ => true,
+    });
     // Without a parent nobody waits for results.
     node.drain(if orphaned.load(Ordering::Relaxed) { Duration::ZERO } else { drain });
     Ok(())

@@ -180,7 +180,7 @@ pub fn with_block(mut command: proto::Execute, key: &str) -> proto::Execute {
 }
 
 /// Waits until something is so.
-pub fn eventually(what: &str, so: impl Fn() -> bool) {
+pub fn eventually(what: &str, mut so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !so() {
         assert!(began.elapsed() < PATIENCE, "in vain: {what}");

@@ -1,4 +1,4 @@
-//! The daemon as a process: it ends with its parent and on SIGTERM, and leaves no socket.
+//! The daemon as a process: it ends with its parent and on SIGTERM, and leaves no socket; on SIGUSR1 it forgets columns.
 
 use std::{
     io::Write,
@@ -7,6 +7,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
+use rustix::process::{Pid, Signal, kill_process};
 use tandem_node::Client;
 
 use crate::fixture::*;
@@ -20,6 +21,33 @@ fn start(socket: &Path, parent: bool) -> Child {
     let child = command.stdin(Stdio::piped()).spawn().unwrap();
     eventually("the daemon answers", || Client::connect(socket, "app").is_ok());
     child
+}
+
+fn send(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+#[test]
+fn forgets_columns_on_sigusr1() {
+    let directory = tempfile::tempdir().unwrap();
+    let (socket, path) = (directory.path().join("node.sock"), directory.path().join("sales.parquet"));
+    sales(&path, ROWS);
+    let mut child = start(&socket, false);
+    let mut client = Client::connect(&socket, "app").unwrap();
+    for _ in 0..2 {
+        let command = command(&by_region(0), vec![whole(&path)]);
+        let cold = client.execute(&command, |_| unreachable!()).unwrap();
+        let warm = client.execute(&command, |_| unreachable!()).unwrap();
+        assert!(cold.trailer.columns_decoded > 0 && cold.trailer.columns_cached == 0);
+        assert!(warm.trailer.columns_decoded == 0 && warm.trailer.columns_cached > 0);
+        assert_eq!(regions(&cold.batches), regions(&warm.batches));
+        assert!(client.status().unwrap().cache_bytes > 0);
+        send(&child, Signal::USR1);
+        let mut client = Client::connect(&socket, "app").unwrap();
+        eventually("the cache is empty", move || client.status().unwrap().cache_bytes == 0);
+    }
+    send(&child, Signal::TERM);
+    assert!(child.wait().unwrap().success());
 }
 
 #[test]
@@ -70,9 +98,7 @@ fn ends_on_sigterm_and_replaces_what_a_killed_one_left() {
     child.wait().unwrap();
     assert!(socket.exists(), "a killed daemon removes nothing");
     let mut child = start(&socket, false);
-    let client = Client::connect(&socket, "app").unwrap();
-    let pid = rustix::process::Pid::from_raw(client.welcome().pid as i32).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    send(&child, Signal::TERM);
     assert!(child.wait().unwrap().success());
     assert!(!socket.exists());
 }

@@ -88,7 +88,11 @@ final class Launcher(conf: SparkConf) {
       conf.getOption(Settings.Memory).filter(_.nonEmpty).toSeq
         .flatMap(memory => Seq("--cache", JavaUtils.byteStringAsMb(memory).toString))
     log.info(s"Starting Tandem's daemon: ${command.mkString(" ")}")
-    val started = new ProcessBuilder(command.asJava).redirectErrorStream(true).start()
+    val builder = new ProcessBuilder(command.asJava).redirectErrorStream(true)
+    // Memory of columns that went is the next ones' for ten seconds, before the system gets it back: faulting it in anew takes a
+    // good part of the time of decoding a column, and on virtual machines sometimes more.
+    builder.environment.putIfAbsent("MIMALLOC_PURGE_DELAY", "10000")
+    val started = builder.start()
     synchronized { process = Some(started) } // not while another thread ends the one before
     val reader = new Thread(() => copyLog(started), "tandem-log")
     reader.setDaemon(true)
