@@ -260,7 +260,7 @@ impl<C: Plain> Pairs<C> {
 
     /// Fills in the codes of bit-packed indices; tells whether all of them are in the dictionary.
     fn look_up(&self, bytes: &[u8], out: &mut [C]) -> bool {
-        let (width, mask) = (self.width, (1usize << (2 * self.width)) - 1 & (PAIRS - 1));
+        let (width, mask) = (self.width, ((1usize << (2 * self.width)) - 1) & (PAIRS - 1));
         let mut beyond = 0;
         let mut eight = |at: usize, out: &mut [C; 8], present: u32| {
             let bytes = bytes.get(at * width as usize..).unwrap_or_default();
