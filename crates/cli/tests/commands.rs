@@ -111,6 +111,32 @@ fn devices_are_measured_against_the_processor() {
     }
 }
 
+/// Every program is compiled by one process and found on disk by the next.
+#[test]
+fn compiling_is_measured_by_program() {
+    let place = tempfile::tempdir().expect("a temporary directory can be made");
+    let bench = |queries: &str| {
+        let options = ["--sf", "0.01", "--repeat", "1", "--queries", queries, "--json", "run.json"];
+        tandem().args(["bench", "kernels"]).args(options).current_dir(&place).output().expect("it runs")
+    };
+    fails(&bench("9"), 2, &["no query 9"]);
+    if !has_device() {
+        return fails(&bench("1.1"), 1, &["no device is usable"]);
+    }
+    let text = succeeds(&bench("1.1"));
+    assert!(["from disk", "pipeline", "most but the first"].iter().all(|word| text.contains(word)), "{text}");
+    let record = std::fs::read_to_string(place.path().join("run.json")).expect("it was written");
+    let record: Value = serde_json::from_str(&record).expect("it is JSON");
+    let programs = |how: &str| record[how].as_array().expect("there are programs").clone();
+    assert!(programs("compiled").len() > 2 && programs("compiled").len() == programs("stored").len(), "{record}");
+    for (compiled, stored) in programs("compiled").iter().zip(&programs("stored")) {
+        assert_eq!((&compiled["compiled"], &stored["compiled"]), (&json!(true), &json!(false)));
+        assert_eq!(compiled["kernels"], stored["kernels"]);
+        let time = |took: &Value| took["build_ms"].as_f64().zip(took["launch_ms"].as_f64()).map(|(a, b)| a + b);
+        assert!(time(compiled) > time(stored) && time(stored) > Some(0.0), "{compiled} {stored}");
+    }
+}
+
 #[test]
 fn help_and_version() {
     assert!(succeeds(&run(&["--help"])).contains("--on-fallback"));

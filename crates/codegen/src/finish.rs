@@ -13,10 +13,10 @@ use tandem_pipeline::{
 use crate::{
     Binding, Kernel, Output, RowColumn, Target, Traits,
     kernel::{Uses, prelude},
-    text::Text,
+    text::{Text, either},
 };
 
-/// Generates the kernels that make rows of the groups that [`crate::generate`]'s kernel counted.
+/// Generates the kernel that makes rows of the groups that [`crate::generate`]'s kernel counted.
 ///
 /// # Errors
 /// Unsupported, for keys and aggregates that only the processor finishes.
@@ -27,8 +27,9 @@ pub fn finish(fused: &Fused, output: &Output, traits: Traits, target: Target) ->
         _ => return Err(Error::unsupported("one group is finished by the processor")),
     };
     let mut finish = Finish { text: Text::default(), keys, output, traits, columns: Vec::new() };
+    let writes = finish.text.writes();
     finish.write(fused, aggregates.iter().map(|aggregate| &aggregate.aggregate))?;
-    let generate = finish.text.take_body();
+    let write = finish.text.take_body();
     finish.count();
     let count = finish.text.take_body();
     let fp64 = output.accumulators().iter().any(|accumulator| matches!(accumulator, Accumulator::FloatSum { .. }));
@@ -37,9 +38,9 @@ pub fn finish(fused: &Fused, output: &Output, traits: Traits, target: Target) ->
     }
     let mut text = prelude(target, Uses { chunked: traits.chunked, fp64, int64_atomics: false });
     let body = text.len();
-    text.push_str(&[finish.text.kernel("count", &count), finish.text.kernel("generate", &generate)].join("\n"));
+    text.push_str(&finish.text.kernel("rows", &either(&writes, &write, &count)));
     let output = Output::Rows { columns: finish.columns, ordinals: 0 };
-    Ok(Kernel { text, names: &["count", "generate"], body, bindings: finish.text.bindings(), output })
+    Ok(Kernel { text, name: "rows", body, bindings: finish.text.bindings(), output })
 }
 
 #[derive(Clone, Copy)]
@@ -57,7 +58,7 @@ struct Finish<'f> {
 }
 
 impl Finish<'_> {
-    /// Writes the kernel that writes the rows, each work-item from its own place on.
+    /// Writes what writes the rows, each work-item from its own place on.
     fn write<'a>(&mut self, fused: &Fused, aggregates: impl Iterator<Item = &'a Aggregate>) -> Result<()> {
         let counts = self.counts();
         self.text.line(format!("u32 place = {counts};"));

@@ -150,7 +150,7 @@ impl Generator<'_> {
         let shared = !traits.chunked || matches!(groups, Groups::Hashed(_));
         let words = shared && !traits.int64_atomics;
         self.needs_int64_atomics = shared && !words;
-        let remark = "one table, or one for each work-item";
+        let remark = if shared { "one table" } else { "a table for each work-item" };
         let out = self.text.argument(Binding::Groups, "GLOBAL i64 *", "groups", remark);
         let (accumulators, width) = plan(self.input.fused, aggregates, shared, words)?;
         if let (true, Groups::Hashed(keys)) = (words, groups)

@@ -11,7 +11,7 @@ use crate::{
     expression::Term,
     groups::{Groups, Held},
     rows::RowColumn,
-    text::Text,
+    text::{Text, either},
 };
 
 /// A generated kernel.
@@ -19,9 +19,9 @@ use crate::{
 pub struct Kernel {
     /// The whole program, prelude first.
     pub text: String,
-    /// The kernels to launch, one after the other, all with the same arguments.
-    pub names: &'static [&'static str],
-    /// Where the first kernel begins in the text: what is before depends on the target alone.
+    /// The kernel's name.
+    pub name: &'static str,
+    /// Where the kernel begins in the text: what is before depends on the target alone.
     pub body: usize,
     /// What each argument is bound to.
     pub bindings: Vec<Binding>,
@@ -39,7 +39,7 @@ pub enum Output {
         /// What a group holds: the count of its rows first, then these.
         accumulators: Vec<Accumulator>,
     },
-    /// Rows.
+    /// Rows, by two launches: one counts them, one writes them.
     Rows {
         /// Their columns.
         columns: Vec<RowColumn>,
@@ -152,30 +152,25 @@ pub(crate) fn generate_from(input: Input<'_>, leftovers: Option<usize>) -> Resul
         needs_int64_atomics: false,
     };
     let rows = generator.text.argument(Binding::Rows, "const u32", "rows", "");
-    let (names, bodies, output) = match &fused.sink {
+    let (name, statements, output) = match &fused.sink {
         FusedSink::Groups { keys, groups, aggregates } => {
             let accumulators = generator.groups(&rows, Groups::Array(keys, *groups), aggregates)?;
-            let body = generator.text.take_body();
-            (["pipeline"].as_slice(), vec![body], Output::Groups { groups: Some(*groups), accumulators })
+            ("pipeline", generator.text.take_body(), Output::Groups { groups: Some(*groups), accumulators })
         }
         FusedSink::Hashed { keys, aggregates } => {
             let accumulators = generator.groups(&rows, Groups::Hashed(keys), aggregates)?;
-            let body = generator.text.take_body();
-            (["pipeline"].as_slice(), vec![body], Output::Groups { groups: None, accumulators })
+            ("pipeline", generator.text.take_body(), Output::Groups { groups: None, accumulators })
         }
         FusedSink::Rows { values, order } => {
-            // The second kernel has all arguments of the first, so it is written first.
+            let writes = generator.text.writes();
             let (columns, ordinals) = generator.rows(&rows, values, order)?;
-            let generate = generator.text.take_body();
+            let write = generator.text.take_body();
             generator.count(&rows)?;
             let count = generator.text.take_body();
-            (["count", "generate"].as_slice(), vec![count, generate], Output::Rows { columns, ordinals })
+            ("rows", either(&writes, &write, &count), Output::Rows { columns, ordinals })
         }
     };
-    let kernels: Vec<String> =
-        names.iter().zip(&bodies).map(|(name, body)| generator.text.kernel(name, body)).collect();
-    let kernels = kernels.join("\n");
-    let fp64 = generator.needs_fp64 || bodies.iter().any(|body| body.contains("f64"));
+    let fp64 = generator.needs_fp64 || statements.contains("f64");
     if fp64 && !traits.fp64 {
         return Err(Error::unsupported("the device has no double precision"));
     }
@@ -185,8 +180,8 @@ pub(crate) fn generate_from(input: Input<'_>, leftovers: Option<usize>) -> Resul
         text.push_str(&positions());
     }
     let body = text.len();
-    text.push_str(&kernels);
-    Ok(Kernel { text, names, body, bindings: generator.text.bindings(), output })
+    text.push_str(&generator.text.kernel(name, &statements));
+    Ok(Kernel { text, name, body, bindings: generator.text.bindings(), output })
 }
 
 /// Writes the table by which rows are listed, eight at once: a byte for the place of each bit that is set.

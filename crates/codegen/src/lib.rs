@@ -27,7 +27,7 @@ pub use finish::finish;
 pub use kernel::{Input, Kernel, Output, generate};
 pub use leftovers::generate_leftovers;
 pub use mapping::Mapping;
-pub use operators::operators;
+pub use operators::{operator, operators};
 pub use rows::RowColumn;
 
 /// How the values of a column lie in memory.
@@ -102,6 +102,8 @@ pub enum Target {
 pub enum Binding {
     /// The number of rows of the part, or of entries of a build, 32 bits.
     Rows,
+    /// Whether this launch writes rows, or only counts them, 32 bits.
+    Writes,
     /// How many rows earlier parts of the table have, 32 bits; for build rows, how many it has.
     FirstRow,
     /// The values of a source column.

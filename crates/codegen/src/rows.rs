@@ -37,7 +37,7 @@ pub enum RowColumn {
 }
 
 impl<'f> Generator<'f> {
-    /// Writes the kernel that writes the rows that are left, each work-item from its own place on; returns their columns
+    /// Writes what writes the rows that are left, each work-item from its own place on; returns their columns
     /// and how many ordinals there are.
     pub(crate) fn rows(
         &mut self,
@@ -170,7 +170,7 @@ impl<'f> Generator<'f> {
         Ok(())
     }
 
-    /// Writes the kernel that counts the rows that are left.
+    /// Writes what counts the rows that are left.
     pub(crate) fn count(&mut self, rows: &str) -> Result<()> {
         self.start_over();
         let counts = self.counts();

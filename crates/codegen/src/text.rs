@@ -24,7 +24,7 @@ impl Text {
         if let Binding::Constant(_) = binding {
             let name = format!("k{}", self.constants);
             self.constants += 1;
-            // A second kernel meets the same constants in the same order.
+            // A second body meets the same constants in the same order.
             if !self.arguments.iter().any(|(.., known, _)| *known == name) {
                 self.arguments.push((binding, kind.to_string(), name.clone(), remark.to_string()));
             }
@@ -35,6 +35,11 @@ impl Text {
         }
         self.arguments.push((binding, kind.to_string(), name.to_string(), remark.to_string()));
         name.to_string()
+    }
+
+    /// Returns the name of what tells the two launches of a kernel apart: one kernel is compiled in less time than two.
+    pub(crate) fn writes(&mut self) -> String {
+        self.argument(Binding::Writes, "const u32", "writes", "rows, or only counts them")
     }
 
     /// Returns the name of an array that the kernel writes. No other argument is of the same memory: without that
@@ -85,7 +90,7 @@ impl Text {
         self.head.push_str(&format!("    {line}\n"));
     }
 
-    /// Takes the statements so far: the body of one kernel. What follows is that of another with the same arguments.
+    /// Takes the statements so far. What follows has the same arguments, and names of its own.
     pub(crate) fn take_body(&mut self) -> String {
         (self.temporaries, self.constants) = (0, 0);
         std::mem::take(&mut self.head) + &std::mem::take(&mut self.body)
@@ -116,4 +121,10 @@ impl Text {
     pub(crate) fn bindings(&self) -> Vec<Binding> {
         self.arguments.iter().map(|(binding, ..)| binding.clone()).collect()
     }
+}
+
+/// Puts statements under a condition, and others under its contrary.
+pub(crate) fn either(condition: &str, yes: &str, no: &str) -> String {
+    let indented = |body: &str| body.lines().map(|line| format!("    {line}\n")).collect::<String>();
+    format!("    if ({condition}) {{\n{}    }} else {{\n{}    }}\n", indented(yes), indented(no))
 }

@@ -1,6 +1,6 @@
 KERNEL void pipeline(
     const u32 rows,
-    GLOBAL i64 *groups,  // one table, or one for each work-item
+    GLOBAL i64 *groups,  // one table
     GLOBAL const u16 *c0,  // lo_suppkey
     const u32 shift0,
     GLOBAL const u32 *set0,

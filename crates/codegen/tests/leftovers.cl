@@ -1,6 +1,6 @@
 KERNEL void pipeline(
     const u32 rows,
-    GLOBAL i64 *groups,  // one table, or one for each work-item
+    GLOBAL i64 *groups,  // a table for each work-item
     const u32 first_table,  // of this launch's
     GLOBAL u8 *matched0,  // set where an entry has a row
     GLOBAL const u8 *p0_1,  // o_shippriority

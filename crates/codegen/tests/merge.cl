@@ -1,6 +1,6 @@
 KERNEL void pipeline(
     const u32 rows,
-    GLOBAL i64 *groups,  // one table, or one for each work-item
+    GLOBAL i64 *groups,  // a table for each work-item
     const u32 first_table,  // of this launch's
     GLOBAL const u8 *c1,  // l_quantity
     const u8 low0,

@@ -1,6 +1,6 @@
 KERNEL void pipeline(
     const u32 rows,
-    GLOBAL i64 *groups,  // one table, or one for each work-item
+    GLOBAL i64 *groups,  // a table for each work-item
     const u32 first_table,  // of this launch's
     GLOBAL const u16 *c0,  // lo_orderdate
     const u16 low0,

@@ -1,6 +1,6 @@
 KERNEL void pipeline(
     const u32 rows,
-    GLOBAL i64 *groups,  // one table, or one for each work-item
+    GLOBAL i64 *groups,  // one table
     GLOBAL const u8 *c0,  // brand
     GLOBAL const u64 *v0,
     const i64 b0,

@@ -119,6 +119,11 @@ impl Kernel {
         Kernel(Arc::new(part))
     }
 
+    /// Tells whether both are the same kernel object.
+    pub fn same(&self, other: &Kernel) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     pub(crate) fn part<T: KernelPart>(&self) -> Result<&T> {
         let part: &dyn Any = &*self.0;
         part.downcast_ref().ok_or_else(|| foreign("kernel"))

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, time::Duration};
 
-use tandem_runtime::{DeviceMetrics, PipelineMetrics, QueryMetrics, StepMetrics};
+use tandem_runtime::{DeviceMetrics, PipelineMetrics, ProgramMetrics, QueryMetrics, StepMetrics};
 
 use crate::capture::Captured;
 
@@ -75,7 +75,7 @@ fn device_totals(device: &DeviceMetrics) -> String {
         milliseconds(device.kernels),
         milliseconds(device.copies),
         milliseconds(device.overlapped),
-        milliseconds(device.compile),
+        milliseconds(device.programs.iter().map(ProgramMetrics::time).sum()),
         device.bytes_to,
         device.bytes_shared,
         device.bytes_back

@@ -14,7 +14,9 @@ mod pool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 pub use cancel::{Cancel, Progress};
-pub use device::{Accelerator, DeviceMetrics, DeviceSettings, Devices, Traffic, Transfer, devices, save_programs};
+pub use device::{
+    Accelerator, DeviceMetrics, DeviceSettings, Devices, ProgramMetrics, Traffic, Transfer, devices, save_programs,
+};
 pub use execute::{Execution, Inputs, Options};
 pub use metrics::{PipelineMetrics, QueryMetrics, StepMetrics};
 pub use tandem_column::{Class, Error, Result};

@@ -19,7 +19,7 @@ use std::{
     thread,
 };
 
-use tandem_codegen::{Target, Traits, operators};
+use tandem_codegen::{Target, Traits, operator, operators};
 use tandem_device::{
     Argument, Device, Search, Shape, compile_to_ptx,
     shim::{Shim, sanitized_environment},
@@ -224,7 +224,7 @@ fn cuda_texts() -> BTreeSet<String> {
         }
     }
     let traits = Traits { chunked: false, fp64: true, int64_atomics: true, traced: false };
-    texts.insert(operators(traits, Target::Cuda));
+    texts.extend(operators().map(|name| operator(name, traits, Target::Cuda)));
     let kernels = crates.join("device/kernels");
     for name in ["bandwidth.cl", "conformance.cl"] {
         texts.insert(read(kernels.join("prelude.cl")) + &read(kernels.join(name)));

@@ -110,6 +110,24 @@ fn rows_between_pipelines_stay_on_the_device() {
     }
 }
 
+/// What a program takes is told by the query that first needs it, and by no other.
+#[test]
+fn programs_are_made_once() {
+    let Some(device) = first() else { return };
+    let accelerator = Arc::new(Accelerator::new(device).keep_all());
+    let inputs = inputs(FEW_GROUPS, 1);
+    let execution = run(TOP, &inputs, vec![accelerator.clone()]);
+    let programs: Vec<_> = metrics(&execution).into_iter().flat_map(|device| &device.programs).collect();
+    let kernels: Vec<&str> = programs.iter().flat_map(|program| &program.kernels).map(String::as_str).collect();
+    assert!(["pipeline", "rows", "scan"].iter().all(|name| kernels.contains(name)), "{kernels:?}");
+    for program in programs {
+        assert!(!program.build.is_zero() && program.time() > program.build, "{program:?}");
+        assert_eq!(program.kernels.len(), 1, "each has one kernel, which was launched");
+    }
+    let again = run(TOP, &inputs, vec![accelerator]);
+    assert!(metrics(&again).into_iter().all(|device| device.programs.is_empty()), "they were known");
+}
+
 /// Whatever fails, whenever: rows that a device kept are read back, or computed again where they are lost with it.
 #[test]
 fn kept_rows_outlive_their_device() {

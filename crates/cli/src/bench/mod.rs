@@ -2,13 +2,14 @@
 //!
 //! `suite` has the queries, `data` the files, `peer` the other engines (Python workers in an environment that `venv` makes), `own`
 //! ourselves and the hand-fused loops, `field` brings them together, `measure` runs them in turn, `compare` checks that all agree, and
-//! `record`, `table` and `html` say what came out.
+//! `record`, `table` and `html` say what came out. `spark` and `kernels` measure other things.
 
 mod compare;
 mod contender;
 mod data;
 mod field;
 mod html;
+mod kernels;
 mod machine;
 pub mod measure;
 mod own;
@@ -95,11 +96,13 @@ pub struct BenchArguments {
     pub venv: PathBuf,
 }
 
-/// What runs Tandem.
+/// What is measured instead.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Under {
     /// Plain Spark against Spark with Tandem: cold and warm, and what trivial queries pay.
     Spark(spark::SparkArguments),
+    /// What kernels of a device take from their text until they run: compiled, and from our cache on disk.
+    Kernels(kernels::KernelArguments),
 }
 
 /// Returns what `--mode` may be here: DataFusion alone is a peer.
@@ -121,8 +124,10 @@ pub enum Origin {
 /// # Errors
 /// Bad arguments, no data, or a result of ours that no peer confirms.
 pub fn run(arguments: BenchArguments) -> Result<(), Failure> {
-    if let Some(Under::Spark(arguments)) = arguments.under {
-        return spark::run(arguments);
+    match arguments.under {
+        Some(Under::Spark(arguments)) => return spark::run(arguments),
+        Some(Under::Kernels(arguments)) => return kernels::run(arguments),
+        None => {}
     }
     let Some(suite) = arguments.suite else {
         return Err(Failure::Usage("name a benchmark, such as ssb".into()));

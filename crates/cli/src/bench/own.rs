@@ -11,7 +11,7 @@ use arrow::{
     util::display::{ArrayFormatter, FormatOptions},
 };
 use futures::TryStreamExt;
-use tandem_engine::{Cancel, Config, Mode, OnFallback, Session, Table};
+use tandem_engine::{Cancel, Config, Mode, OnFallback, Report, Session, Table};
 use tandem_limit::{Arrays, Cell};
 
 use super::{
@@ -76,6 +76,23 @@ impl Own {
             .map_err(|error| format!("threads could not be started: {error}"))?;
         Ok(Own { name, session, executor, cold })
     }
+
+    /// Runs a query; returns its rows, the time until the last of them, and what the run tells about itself.
+    ///
+    /// # Errors
+    /// One sentence of why the query failed.
+    pub fn execute(&self, query: &Query) -> Result<(Vec<RecordBatch>, Duration, Arc<Report>), String> {
+        if self.cold {
+            self.session.clear_cache();
+        }
+        self.executor.block_on(async {
+            let start = Instant::now();
+            let outcome = self.session.run(query.sql, &Cancel::new()).await.map_err(|error| error.to_string())?;
+            let batches =
+                outcome.stream.try_collect().await.map_err(|error| tandem_engine::Error::from(error).to_string())?;
+            Ok((batches, start.elapsed(), outcome.report))
+        })
+    }
 }
 
 impl Contender for Own {
@@ -87,20 +104,9 @@ impl Contender for Own {
     }
 
     fn run(&mut self, query: &Query) -> Result<Answer, String> {
-        if self.cold {
-            self.session.clear_cache();
-        }
-        let session = self.session.clone();
-        self.executor.block_on(async move {
-            let start = Instant::now();
-            let outcome = session.run(query.sql, &Cancel::new()).await.map_err(|error| error.to_string())?;
-            let batches: Vec<RecordBatch> =
-                outcome.stream.try_collect().await.map_err(|error| tandem_engine::Error::from(error).to_string())?;
-            let time = start.elapsed();
-            let report = outcome.report;
-            let rows = rows(&batches).map_err(|error| error.to_string())?;
-            Ok(Answer { time, rows, places: Some(report.places()), notes: report.fallbacks() })
-        })
+        let (batches, time, report) = self.execute(query)?;
+        let rows = rows(&batches).map_err(|error| error.to_string())?;
+        Ok(Answer { time, rows, places: Some(report.places()), notes: report.fallbacks() })
     }
 }
 

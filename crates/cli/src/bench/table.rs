@@ -110,7 +110,7 @@ fn factor(value: Option<f64>) -> String {
 }
 
 /// Aligns names to the left and figures to the right, with a line under the head and above the foot.
-fn align(head: &[String], rows: &[Vec<String>], foot: &[Vec<String>]) -> String {
+pub fn align(head: &[String], rows: &[Vec<String>], foot: &[Vec<String>]) -> String {
     let all = || std::iter::once(head).chain(rows.iter().chain(foot).map(Vec::as_slice));
     let width = |at: usize| all().map(|row| row[at].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..head.len()).map(width).collect();

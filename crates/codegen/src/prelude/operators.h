@@ -1,5 +1,5 @@
-// What is the same for every pipeline. Things are dealt out in shares of neighbours, one for each work-item, so that what
-// keeps an order keeps it.
+// What is the same for every pipeline. Each operator is a program: it comes with all lines that belong to no other one. Things
+// are dealt out in shares of neighbours, one for each work-item, so that what keeps an order keeps it.
 #define SHARE(count) \
     const u32 share = ((count) + (u32)ITEMS - 1) / (u32)ITEMS; \
     const u32 begin = min((u32)ITEM * share, (u32)(count)), end = min(begin + share, (u32)(count))

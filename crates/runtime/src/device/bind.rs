@@ -48,6 +48,8 @@ pub(super) struct Outputs {
     pub(super) full: Option<Memory>,
     /// Rows of earlier parts.
     pub(super) first_row: u32,
+    /// Rows are written, rather than counted.
+    pub(super) writes: bool,
     pub(super) counts: Option<Memory>,
     pub(super) counts_from: u32,
     pub(super) values: Vec<Option<Memory>>,
@@ -68,12 +70,13 @@ pub(super) fn arguments<'a>(
 ) -> Result<Vec<Argument<'a>>> {
     let of = |column: usize| base(&part.columns[column]);
     let missing = || Error::internal("a kernel's argument has no value");
-    // What a kernel of several does not write is not there yet.
+    // What this launch does not write is not there yet.
     let written = |memory: Option<&'a Memory>| memory.map_or(Argument::Null, Argument::Memory);
     let mut arguments = Vec::with_capacity(kernel.bindings.len());
     for binding in &kernel.bindings {
         arguments.push(match binding {
             Binding::Rows => Argument::U32(part.rows as u32),
+            Binding::Writes => Argument::U32(outputs.writes.into()),
             Binding::FirstRow => Argument::U32(outputs.first_row),
             Binding::Column(column) => Argument::Memory(&held.get(column).ok_or_else(missing)?.values),
             Binding::Validity(column) => {

@@ -65,9 +65,9 @@ impl Cache {
 
     /// Keeps a program. A cache that cannot be written only costs time, so failures are not reported.
     pub(super) fn save(&self, text: &str, options: &str, device: &dyn Device, program: &Program) {
+        let Some(directory) = &self.directory else { return };
         let source = source(text, options, device);
         let (Some((text_path, binary_path)), Ok(binary)) = (self.paths(&source), program.binary()) else { return };
-        let Some(directory) = &self.directory else { return };
         let written = fs::create_dir_all(directory)
             .and_then(|()| put(&binary_path, &wrap(&binary)))
             .and_then(|()| put(&text_path, source.as_bytes()));

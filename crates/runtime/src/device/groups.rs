@@ -25,7 +25,7 @@ impl Run<'_> {
         self.describe(shape, &format!("{tables} tables of {groups} groups, {width} numbers each"));
         let table = self.empty_groups(output, tables * groups)?;
         self.outputs.groups = Some(table.clone());
-        self.launch_each(&self.pieces(), 0, (shape, lanes), |outputs, _, lane| {
+        self.launch_each(&self.pieces(), (shape, lanes), |outputs, _, lane| {
             outputs.first_table = small(lane * of_lane)?;
             Ok(())
         })?;
@@ -58,7 +58,7 @@ impl Run<'_> {
             self.outputs.numbers = Some(numbers.clone());
             self.outputs.mask = small(places - 1)?;
             self.outputs.full = Some(full.clone());
-            self.launch_each(&self.pieces(), 0, (self.shape(), self.lanes()), |_, _, _| Ok(()))?;
+            self.launch_each(&self.pieces(), (self.shape(), self.lanes()), |_, _, _| Ok(()))?;
             let mut flag = [0; 4];
             self.read(&full, 0, &mut flag)?;
             if flag != [0; 4] {

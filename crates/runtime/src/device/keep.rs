@@ -80,8 +80,7 @@ impl Run<'_> {
     fn finish_groups(&mut self, output: &Output, places: usize, tables: usize) -> Result<Option<Rows>> {
         let (traits, target) = (self.accelerator.traits, self.accelerator.target());
         let kernel = tandem_codegen::finish(self.fused(), output, traits, target)?;
-        let program = self.program(&kernel.text)?;
-        let entries = kernel.names.iter().map(|name| program.kernel(name)).collect::<Result<Vec<_>>>()?;
+        let compiled = self.entry(&kernel.text, kernel.name)?;
         let text = &kernel.text[kernel.body..];
         self.metrics
             .texts
@@ -91,15 +90,17 @@ impl Run<'_> {
         let items = shape.groups * shape.items;
         let (counts, failed) = (self.allocate(items * 4)?, self.filled(4, 0)?);
         let mut rows = Rows { count: 0, columns, values: Vec::new(), nulls: Vec::new(), ordinals: Vec::new() };
-        for (pass, entry) in entries.iter().enumerate() {
-            if pass == 1 {
+        for writes in [false, true] {
+            if writes {
                 rows.count = self.scan(&counts, items)?;
                 (rows.values, rows.nulls) = self.allocate_columns(&rows.columns, rows.count)?;
             }
+            let first = self.before_first(&compiled)?;
             let mut arguments = Vec::with_capacity(kernel.bindings.len());
             for binding in &kernel.bindings {
                 arguments.push(match binding {
                     Binding::Rows => Argument::U32(small(places)?),
+                    Binding::Writes => Argument::U32(writes.into()),
                     Binding::Tables => Argument::U32(small(tables)?),
                     Binding::Constant(value) => Argument::I64(*value),
                     Binding::Groups => written(self.outputs.groups.as_ref()),
@@ -111,8 +112,8 @@ impl Run<'_> {
                     _ => return Err(Error::internal("a kernel's argument has no value")),
                 });
             }
-            self.metrics.launches += 1;
-            self.events.push(self.queue.launch(entry, &arguments, shape, &[])?);
+            let event = self.queue.launch(&compiled, &arguments, shape, &[])?;
+            self.launched(event, first)?;
         }
         Ok((self.read_places(&failed, 1)? == [0]).then_some(rows))
     }

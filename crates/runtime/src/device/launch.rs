@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tandem_codegen::{Binding, Kernel, Layout, Output, SECTOR, Traits};
 use tandem_column::{Buffer, Column, Data, Error, Part, Result};
 use tandem_cpu::{Job, Worker};
-use tandem_device::{Event, Kernel as DeviceKernel, Memory, Program, Queue, Shape};
+use tandem_device::{Event, Kernel as DeviceKernel, Memory, Queue, Shape};
 use tandem_pipeline::fused::{Fused, FusedSink, FusedStep, HashKey};
 
 use super::{
@@ -15,6 +15,7 @@ use super::{
     bind::{Outputs, Placed, PlacedSet, Shared, arguments, base},
     data::{Held, at_least_one},
     leftovers::{Leftovers, Piece},
+    programs::{Known, NotLaunched},
     streams::{self, excludes},
     times,
 };
@@ -22,8 +23,8 @@ use crate::Cancel;
 
 /// Work-items for each unit of a device that deals runs of rows out: enough to even out what units get.
 const ITEMS_PER_UNIT: usize = 8;
-/// Launches that run at once on a device that deals runs of rows out: one more than is needed while no unit waits for the
-/// last work-items of another. Two took a tenth off SSB's time on PoCL; three and four were no better.
+/// Launches that run at once on a device that deals runs of rows out: while the last work-items of one still run, units that
+/// are done begin with the other. Two took a tenth off SSB's time on PoCL; three and four were no better.
 const LANES: usize = 2;
 /// The most bits of a set on a device: 128 MB.
 const MOST_SET_BITS: u64 = 1 << 30;
@@ -42,14 +43,14 @@ pub(super) struct Run<'r> {
     /// The joins whose build rows come out here, after the last part.
     pub(super) leftovers: Vec<Leftovers>,
     /// The kernels of each layout that parts have and of build rows, and which of them are a piece's.
-    pub(super) kernels: Vec<Arc<(Kernel, Vec<DeviceKernel>)>>,
+    pub(super) kernels: Vec<Arc<(Kernel, DeviceKernel)>>,
     pub(super) kernel_of: HashMap<Piece, usize>,
     shared: Shared,
     pub(super) outputs: Outputs,
     /// The queue of kernels, but for those of lanes, and of all that is in order with them.
     pub(super) queue: Queue,
     /// More queues of kernels, and the commands of others that the next one of each waits for: see [`Run::launch_each`].
-    lanes: Vec<(Queue, Vec<Event>)>,
+    pub(super) lanes: Vec<(Queue, Vec<Event>)>,
     /// Queues that only copy.
     pub(super) streams: Vec<Queue>,
     /// Kernels.
@@ -60,8 +61,10 @@ pub(super) struct Run<'r> {
     after: Vec<Event>,
     pub(super) metrics: DeviceMetrics,
     pub(super) operators: HashMap<&'static str, DeviceKernel>,
-    /// Programs that were compiled now.
-    fresh: Vec<(String, Program)>,
+    /// The programs of [`DeviceMetrics::programs`], by their texts.
+    pub(super) programs: Vec<(String, Arc<Known>)>,
+    /// Kernels that are to be launched for the first time.
+    pub(super) not_launched: Vec<NotLaunched>,
     /// How many of a column's bytes launches have read, of how many, where that is counted.
     reads: Vec<(Arc<Column>, usize, usize)>,
 }
@@ -92,7 +95,8 @@ pub(super) fn run(
         after: Vec::new(),
         metrics: DeviceMetrics { names: vec![accelerator.label()], ..DeviceMetrics::default() },
         operators: HashMap::new(),
-        fresh: Vec::new(),
+        programs: Vec::new(),
+        not_launched: Vec::new(),
         reads: Vec::new(),
     };
     let mut worker = job.worker();
@@ -122,7 +126,7 @@ pub(super) fn run(
         run.metrics.kernels = times::sum(&kernels);
         run.metrics.copies = times::sum(&copies);
         run.metrics.overlapped = times::overlap(&kernels, &copies);
-        accelerator.save_later(mem::take(&mut run.fresh));
+        run.save_later();
         for (column, read, bytes) in run.reads.iter().filter(|_| accelerator.settings.transfer == Transfer::Auto) {
             accelerator.columns.note(column, *read, *bytes);
         }
@@ -154,23 +158,13 @@ impl Run<'_> {
 
     /// Compiles a kernel and returns where it is.
     pub(super) fn add_kernel(&mut self, kernel: Kernel) -> Result<usize> {
-        let program = self.program(&kernel.text)?;
-        let entries = kernel.names.iter().map(|name| program.kernel(name)).collect::<Result<Vec<_>>>()?;
-        self.kernels.push(Arc::new((kernel, entries)));
+        let compiled = self.entry(&kernel.text, kernel.name)?;
+        self.kernels.push(Arc::new((kernel, compiled)));
         Ok(self.kernels.len() - 1)
     }
 
-    /// Returns the program of a text.
-    pub(super) fn program(&mut self, text: &str) -> Result<Program> {
-        let (program, compiled) = self.accelerator.program(text, &mut self.metrics)?;
-        if compiled {
-            self.fresh.push((text.to_string(), program.clone()));
-        }
-        Ok(program)
-    }
-
-    /// Returns the kernels of a piece.
-    pub(super) fn kernel(&self, piece: Piece) -> &Arc<(Kernel, Vec<DeviceKernel>)> {
+    /// Returns the kernel of a piece.
+    pub(super) fn kernel(&self, piece: Piece) -> &Arc<(Kernel, DeviceKernel)> {
         &self.kernels[self.kernel_of[&piece]]
     }
 
@@ -274,7 +268,6 @@ impl Run<'_> {
     pub(super) fn launch_each(
         &mut self,
         pieces: &[Piece],
-        which: usize,
         (shape, lanes): (Shape, usize),
         prepare: impl Fn(&mut Outputs, usize, usize) -> Result<()>,
     ) -> Result<()> {
@@ -289,7 +282,7 @@ impl Run<'_> {
             self.cancel.check()?;
             let lane = at % lanes;
             prepare(&mut self.outputs, at, lane)?;
-            self.launch(*piece, which, shape, lane)?;
+            self.launch(*piece, shape, lane)?;
         }
         let ended = self.lanes.iter_mut().try_for_each(|(queue, _)| queue.finish());
         // A lane that waited for what failed on the main queue does not know why.
@@ -297,9 +290,9 @@ impl Run<'_> {
     }
 
     /// Launches a kernel over one piece, unless statistics show that it has no row to keep.
-    fn launch(&mut self, piece: Piece, which: usize, shape: Shape, lane: usize) -> Result<()> {
+    fn launch(&mut self, piece: Piece, shape: Shape, lane: usize) -> Result<()> {
         let kernel = self.kernel(piece).clone();
-        let (kernel, entries) = &*kernel;
+        let (kernel, compiled) = &*kernel;
         let job = self.job;
         let parts = &job.table().parts;
         // Build rows are of no part, and behind all.
@@ -324,8 +317,8 @@ impl Run<'_> {
                 self.outputs.touched.insert(*column, flags);
             }
         }
+        let first = self.before_first(compiled)?;
         let arguments = arguments(kernel, &self.fused, part, &held, &self.shared, &self.outputs)?;
-        self.metrics.launches += 1;
         let (queue, after) = match lane {
             0 => (&mut self.queue, &mut self.after),
             lane => {
@@ -335,7 +328,8 @@ impl Run<'_> {
         };
         let mut after = mem::take(after);
         after.extend(held.values().flat_map(|held| &held.ready).cloned());
-        self.events.push(queue.launch(&entries[which], &arguments, shape, &after)?);
+        let event = queue.launch(compiled, &arguments, shape, &after)?;
+        self.launched(event, first)?;
         if let Piece::Part(part) = piece {
             self.look_ahead(part)?;
         }

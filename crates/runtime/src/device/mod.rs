@@ -13,6 +13,7 @@ mod keep;
 mod launch;
 mod leftovers;
 mod operators;
+mod programs;
 mod rows;
 mod settings;
 mod share;
@@ -25,7 +26,7 @@ use std::{
         Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use parking_lot::Mutex;
@@ -38,15 +39,10 @@ use tandem_pipeline::fused::Fused;
 use crate::Cancel;
 use cache::Cache;
 use data::Resident;
+use programs::Known;
+pub use programs::ProgramMetrics;
 pub use settings::{DeviceSettings, Transfer};
 pub(crate) use share::share;
-
-/// Programs kept in memory; the next one drops them, and those still in use come back from disk or are compiled again.
-const PROGRAMS: usize = 512;
-
-/// Programs that wait to be put on disk. That takes a driver as long as compiling did, so it is not done while a query runs
-/// unless many wait.
-const UNSAVED: usize = 32;
 
 /// Options of OpenCL's compilers. Warnings would go to standard error; the oldest standard compiles soonest.
 const OPENCL_OPTIONS: &str = "-w -cl-std=CL1.2";
@@ -66,10 +62,10 @@ pub struct Accelerator {
     settings: DeviceSettings,
     traits: Traits,
     columns: Resident,
-    programs: Mutex<HashMap<String, Program>>,
+    programs: Mutex<HashMap<String, Arc<Known>>>,
     cache: Cache,
     /// Programs that are not on disk yet.
-    unsaved: Mutex<Vec<(String, Program)>>,
+    unsaved: Mutex<Vec<(String, Arc<Known>)>>,
     /// The fewest bytes of rows that are kept for a later pipeline.
     keep_from: usize,
     /// Texts may use more of OpenCL C than preludes declare.
@@ -92,8 +88,8 @@ pub struct DeviceMetrics {
     pub bytes_shared: u64,
     /// Bytes copied back.
     pub bytes_back: u64,
-    /// Time to turn text into a program; zero where it was known.
-    pub compile: Duration,
+    /// What each program took that was used for the first time.
+    pub programs: Vec<ProgramMetrics>,
     /// Time in kernels, by the device's clock.
     pub kernels: Duration,
     /// Time in copies there and back, by the device's clock.
@@ -345,47 +341,12 @@ impl Accelerator {
         }
     }
 
-    /// Keeps programs that have run once for later processes: drivers finish compiling at the first launch.
-    fn save_later(&self, programs: Vec<(String, Program)>) {
-        let mut unsaved = self.unsaved.lock();
-        unsaved.extend(programs);
-        if unsaved.len() >= UNSAVED {
-            drop(unsaved);
-            self.save_programs();
-        }
-    }
-
     /// Puts the programs on disk that wait for it.
     pub fn save_programs(&self) {
         let unsaved = std::mem::take(&mut *self.unsaved.lock());
-        for (text, program) in unsaved.iter().filter(|_| !self.is_lost()) {
-            self.cache.save(text, self.options(), self.device.as_ref(), program);
+        for (text, known) in unsaved.iter().filter(|_| !self.is_lost()) {
+            self.cache.save(text, self.options(), self.device.as_ref(), &known.program);
         }
-    }
-
-    /// Returns the program of a text, and whether it was compiled now.
-    fn program(&self, text: &str, metrics: &mut DeviceMetrics) -> Result<(Program, bool)> {
-        if let Some(program) = self.programs.lock().get(text) {
-            return Ok((program.clone(), false));
-        }
-        let began = Instant::now();
-        let known = self.cache.load(text, self.options(), self.device.as_ref());
-        let compiled = known.is_none();
-        let program = match known {
-            Some(program) => program,
-            // A text that does not compile says nothing about the device.
-            None => self.compile(text).map_err(|error| match error.class {
-                Class::Device => Error::unsupported(error.message),
-                _ => error,
-            })?,
-        };
-        metrics.compile += began.elapsed();
-        let mut programs = self.programs.lock();
-        if programs.len() >= PROGRAMS {
-            programs.clear();
-        }
-        programs.insert(text.to_string(), program.clone());
-        Ok((program, compiled))
     }
 }
 

@@ -18,18 +18,17 @@ impl Run<'_> {
     /// Runs an operator.
     pub(super) fn operate(&mut self, name: &'static str, arguments: &[Argument<'_>], shape: Shape) -> Result<()> {
         let kernel = self.operator(name)?;
-        self.metrics.launches += 1;
+        let first = self.before_first(&kernel)?;
         let event = self.queue.launch(&kernel, arguments, shape, &[])?;
-        self.events.push(event);
-        Ok(())
+        self.launched(event, first)
     }
 
     fn operator(&mut self, name: &'static str) -> Result<DeviceKernel> {
         if let Some(kernel) = self.operators.get(name) {
             return Ok(kernel.clone());
         }
-        let text = tandem_codegen::operators(self.accelerator.traits, self.accelerator.target());
-        let kernel = self.program(&text)?.kernel(name)?;
+        let text = tandem_codegen::operator(name, self.accelerator.traits, self.accelerator.target());
+        let kernel = self.entry(&text, name)?;
         self.operators.insert(name, kernel.clone());
         Ok(kernel)
     }

@@ -84,7 +84,8 @@ impl Run<'_> {
             outputs.counts_from = small(at * items)?;
             Ok(())
         };
-        self.launch_each(pieces, 0, (shape, lanes), counts_from)?;
+        self.outputs.writes = false;
+        self.launch_each(pieces, (shape, lanes), counts_from)?;
         let count = self.scan(&counts, pieces.len() * items)?;
         small(count)?;
         let mut columns: Vec<RowColumn> = Vec::new();
@@ -105,7 +106,8 @@ impl Run<'_> {
         self.outputs.nulls = nulls.clone();
         self.outputs.ordinals = ordinals.clone();
         if count > 0 {
-            self.launch_each(pieces, 1, (shape, lanes), counts_from)?;
+            self.outputs.writes = true;
+            self.launch_each(pieces, (shape, lanes), counts_from)?;
         }
         Ok(Rows { count, columns, values, nulls, ordinals })
     }

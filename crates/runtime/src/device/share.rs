@@ -73,7 +73,7 @@ impl DeviceMetrics {
         self.bytes_to += other.bytes_to;
         self.bytes_shared += other.bytes_shared;
         self.bytes_back += other.bytes_back;
-        self.compile += other.compile;
+        self.programs.extend(other.programs);
         self.kernels += other.kernels;
         self.copies += other.copies;
         self.overlapped += other.overlapped;
