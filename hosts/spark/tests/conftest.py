@@ -112,8 +112,8 @@ def tandem_nodes(frame):
     return [line.strip(" :+-*()0123456789") for line in final_plan(frame).splitlines() if "Tandem " in line]
 
 
-def metric(frame, name):
-    """Returns the sum of a metric over all our nodes of a query that ran."""
+def metric(frame, name, of="TandemExec"):
+    """Returns the sum of a metric over all our nodes, or those of another kind, of a query that ran."""
     total = 0
 
     def visit(node):
@@ -123,7 +123,7 @@ def metric(frame, name):
             return visit(node.executedPlan())
         if kind.endswith("QueryStageExec"):
             return visit(node.plan())
-        if kind == "TandemExec":
+        if kind == of:
             total += node.metrics().apply(name).value()
         children = node.children()
         for index in range(children.size()):

@@ -1,5 +1,7 @@
 """What a user sees: explain, settings, reasons, metrics."""
 
+import os
+
 import pytest
 from conftest import check, metric, reasons, settings, tandem_nodes
 
@@ -69,3 +71,11 @@ def test_metrics_of_our_node(spark):
     assert metric(frame, "bytesOut") > 0 and metric(frame, "taskTime") > 0
     again = check(spark, SQL)
     assert metric(again, "columnsCached") > 0 and metric(again, "columnsDecoded") == 0
+
+
+def test_metrics_of_the_scan(spark):
+    """The daemon reads the files, and Spark still tells how many there are."""
+    files = len([name for name in os.listdir(spark.directory + "/seen") if name.endswith(".parquet")])
+    frame = check(spark, SQL)
+    assert metric(frame, "numFiles", of="FileSourceScanExec") == files > 0
+    assert metric(frame, "filesSize", of="FileSourceScanExec") > 0

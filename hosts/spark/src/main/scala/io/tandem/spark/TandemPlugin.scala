@@ -5,7 +5,7 @@ import java.util.{Collections, Map => JavaMap, UUID}
 import org.apache.spark.SparkContext
 import org.apache.spark.api.plugin.{DriverPlugin, ExecutorPlugin, PluginContext, SparkPlugin}
 import org.apache.spark.sql.{SparkSessionExtensions, SparkSessionExtensionsProvider}
-import org.apache.spark.sql.execution.tandem.{InPlace, Numbered, SmallSort, TandemColumnarRule, TandemExplain}
+import org.apache.spark.sql.execution.tandem.{InPlace, Numbered, OnJvm, SmallSort, TandemColumnarRule, TandemExplain}
 
 /** The plugin: `spark.plugins=io.tandem.spark.TandemPlugin` is all that a user sets.
   *
@@ -36,6 +36,11 @@ class TandemDriverPlugin extends DriverPlugin {
     Collections.singletonMap(TandemPlugin.Application, s"${context.appName}-${UUID.randomUUID()}")
   }
 
+  override def receive(message: AnyRef): AnyRef = message match {
+    case asked: OnJvm => OnJvm.answer(asked)
+    case other => throw new IllegalArgumentException(s"nobody asks the driver for $other.")
+  }
+
   /** Adds a name to a list of names. Sessions are made after this, from these settings. */
   private def append(plugin: PluginContext, key: String, name: String): Unit = {
     val names = plugin.conf.get(key, "").split(',').map(_.trim).filter(_.nonEmpty)
@@ -45,10 +50,19 @@ class TandemDriverPlugin extends DriverPlugin {
 
 /** Starts the daemon with the executor and ends it with the executor. */
 class TandemExecutorPlugin extends ExecutorPlugin {
-  override def init(plugin: PluginContext, extra: JavaMap[String, String]): Unit =
+  override def init(plugin: PluginContext, extra: JavaMap[String, String]): Unit = {
+    Driver.context = plugin
     Daemon.open(plugin.conf, extra.get(TandemPlugin.Application), plugin.executorID)
+  }
 
   override def shutdown(): Unit = Daemon.close()
+}
+
+/** The executor's way to the driver's part. */
+object Driver {
+  @volatile private[spark] var context: PluginContext = _
+
+  def ask(message: AnyRef): Array[Byte] = context.ask(message).asInstanceOf[Array[Byte]]
 }
 
 /** Puts the rules into a session. */

@@ -2,14 +2,18 @@ package org.apache.spark.sql.execution.tandem
 
 import io.tandem.proto.node.{Column, Split, Table}
 import io.tandem.spark.Unsupported
+import org.apache.hadoop.conf.Configuration
 
-import org.apache.spark.sql.catalyst.FileSourceOptions
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.{FileSourceOptions, InternalRow}
 import org.apache.spark.sql.catalyst.expressions.{Attribute, FileSourceMetadataAttribute}
 import org.apache.spark.sql.catalyst.util.{CaseInsensitiveMap, ResolveDefaultColumnsUtils}
-import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.execution.{FileSourceScanExec, SQLExecution}
 import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
 import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, ParquetOptions}
+import org.apache.spark.sql.execution.metric.SQLMetrics
 import org.apache.spark.sql.internal.{LegacyBehaviorPolicy, SQLConf}
+import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.types._
 
 /** Which scans the daemon does, and how it is told. */
@@ -45,6 +49,32 @@ object Scans {
       refuse(s"dates in the calendar of old files (rebase mode $mode) are read by Spark")
     if (scan.outputOrdering.nonEmpty) refuse("a scan whose order matters stays with Spark")
     scan.output.foreach(column => Types.of(column.dataType))
+  }
+
+  /** Returns the splits that Spark makes of a scan's files. What reads them would cost more than all else: each reader comes
+    * with a broadcast of Hadoop's settings.
+    */
+  def splits(scan: FileSourceScanExec): Array[FilePartition] = {
+    val unread = scan.copy(relation = scan.relation.copy(fileFormat = Unread)(scan.relation.sparkSession))
+    val rows = if (unread.supportsColumnar) unread.executeColumnar() else unread.execute()
+    val splits = rows.partitions.map(_.asInstanceOf[FilePartition])
+    // What it counted is counted for the scan that users see.
+    unread.driverMetrics.foreach { case (name, counted) => scan.driverMetrics.get(name).foreach(_.set(counted.value)) }
+    val execution = scan.session.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
+    SQLMetrics.postDriverMetricUpdates(scan.session.sparkContext, execution, scan.driverMetrics.values.toSeq)
+    splits
+  }
+
+  /** Parquet that is not read. */
+  private object Unread extends ParquetFileFormat {
+    override def buildReaderWithPartitionValues(
+        session: SparkSession,
+        dataSchema: StructType,
+        partitionSchema: StructType,
+        requiredSchema: StructType,
+        filters: Seq[Filter],
+        options: Map[String, String],
+        hadoopConf: Configuration): PartitionedFile => Iterator[InternalRow] = _ => Iterator.empty
   }
 
   /** Returns the table of a scan, with the given splits. */

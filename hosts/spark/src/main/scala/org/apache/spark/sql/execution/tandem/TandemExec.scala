@@ -10,7 +10,6 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, SortOrd
 import org.apache.spark.sql.catalyst.optimizer.BuildLeft
 import org.apache.spark.sql.catalyst.plans.physical.{Partitioning, UnknownPartitioning}
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.datasources.FilePartition
 import org.apache.spark.sql.execution.joins.HashedRelation
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.vectorized.ColumnarBatch
@@ -66,17 +65,19 @@ case class TandemExec(plan: SparkPlan, children: Seq[SparkPlan], scalars: Seq[Ex
       "tasksFallenBack" -> count("tasks run on the JVM"))
   }
 
-  override protected def doExecuteColumnar(): RDD[ColumnarBatch] = {
-    val onJvm = TandemExec.onJvm(replaced, scalars).executeColumnar()
-    try inDaemon(onJvm)
+  override protected def doExecuteColumnar(): RDD[ColumnarBatch] =
+    try inDaemon()
     catch {
       case unsupported: Unsupported =>
         TandemRule.report(Seq(s"$nodeName: ${unsupported.reason}"), conf)
-        onJvm
+        onJvm()
     }
-  }
 
-  private def inDaemon(onJvm: RDD[ColumnarBatch]): RDD[ColumnarBatch] = {
+  /** Has Spark compute the same rows, split by split. */
+  private def onJvm(): RDD[ColumnarBatch] =
+    session.withActive(TandemExec.onJvm(replaced, scalars).executeColumnar())
+
+  private def inDaemon(): RDD[ColumnarBatch] = {
     val scan = TandemExec.bare(children.head).asInstanceOf[FileSourceScanExec]
     val values = scalars.collect { case subquery: ScalarSubquery => subquery.exprId -> subquery }.toMap
     val translation = new Translation(plan, subquery => values(subquery.exprId).eval(null), Settings.floatSums(conf))
@@ -88,8 +89,7 @@ case class TandemExec(plan: SparkPlan, children: Seq[SparkPlan], scalars: Seq[Ex
     val builds = children.indices.tail.flatMap { index =>
       TandemExec.bare(children(index)) match {
         case files: FileSourceScanExec =>
-          val splits = files.inputRDD.partitions.map(_.asInstanceOf[FilePartition])
-          command.addTables(Scans.table(files, Capture.table(index), splits.toSeq, conf))
+          command.addTables(Scans.table(files, Capture.table(index), Scans.splits(files).toSeq, conf))
           None
         case broadcast =>
           val relation = broadcast.executeBroadcast[HashedRelation]()
@@ -98,14 +98,15 @@ case class TandemExec(plan: SparkPlan, children: Seq[SparkPlan], scalars: Seq[Ex
           Some(build)
       }
     }
-    val splits = onJvm.partitions.map(_.asInstanceOf[FilePartition])
+    val splits = Scans.splits(scan)
     val shares = outputPartitioning match {
       case _: UnknownPartitioning if !Numbered.is(scan) => Share.pack(splits, sparkContext.defaultParallelism)
       case _ => splits.map(split => Share(split.index, Array(split)))
     }
     new TandemRDD(
+      sparkContext,
       shares,
-      onJvm,
+      () => onJvm(),
       command.build().toByteArray,
       scan.relation.partitionSchema,
       builds.toArray,

@@ -9,7 +9,7 @@ import io.tandem.spark.{Answer, Connection, Daemon, FallbackException, NodeFailu
 import org.apache.arrow.vector.ipc.ArrowStreamReader
 import org.slf4j.LoggerFactory
 
-import org.apache.spark.{NarrowDependency, Partition, TaskContext, TaskKilledException}
+import org.apache.spark.{Partition, SparkContext, TaskContext, TaskKilledException}
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.execution.datasources.FilePartition
 import org.apache.spark.sql.execution.metric.SQLMetric
@@ -39,27 +39,27 @@ object Share {
   }
 }
 
-/** Names the splits of each task. */
-final class SharesOf(splits: RDD[ColumnarBatch], indices: Array[Array[Int]]) extends NarrowDependency(splits) {
-  override def getParents(partition: Int): Seq[Int] = indices(partition).toSeq
-}
-
 /** Runs a pipeline in the daemon.
   *
   * @param shares     which splits are the task's
-  * @param onJvm      the same rows computed by Spark, for tasks that the daemon cannot run
+  * @param spark      makes the same rows computed by Spark, for tasks that the daemon cannot run
   * @param command    an `Execute` without splits
   * @param strict     whether a task that the daemon cannot run fails
   */
 final class TandemRDD(
+    @transient sc: SparkContext,
     @transient shares: Array[Share],
-    onJvm: RDD[ColumnarBatch],
+    @transient spark: () => RDD[ColumnarBatch],
     command: Array[Byte],
     partitionSchema: StructType,
     builds: Array[BuildSide],
     strict: Boolean,
     metrics: Map[String, SQLMetric])
-    extends RDD[ColumnarBatch](onJvm.context, Seq(new SharesOf(onJvm, shares.map(_.parts.map(_.index))))) {
+    extends RDD[ColumnarBatch](sc, Nil) {
+  OnJvm.offer(this)
+
+  /** The driver's; an executor asks for it. */
+  @transient lazy val onJvm: RDD[ColumnarBatch] = spark()
 
   override protected def getPartitions: Array[Partition] = shares.toArray[Partition]
 
@@ -79,7 +79,7 @@ final class TandemRDD(
         if (strict && !TandemRDD.ofTheData(reason)) throw new FallbackException(reason.getMessage)
         TandemRDD.log.warn(s"$task runs on the JVM: ${reason.getMessage}")
         metrics("tasksFallenBack") += 1
-        share.parts.iterator.flatMap(onJvm.iterator(_, context))
+        OnJvm.rows(this, share, context)
       case _: IOException => throw new TaskKilledException(context.getKillReason().getOrElse("cancelled"))
     }
   }
