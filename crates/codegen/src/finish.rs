@@ -36,9 +36,10 @@ pub fn finish(fused: &Fused, output: &Output, traits: Traits, target: Target) ->
     if fp64 && !traits.fp64 {
         return Err(Error::unsupported("the device has no double precision"));
     }
-    let mut text = prelude(target, Uses { chunked: traits.chunked, fp64, int64_atomics: false });
+    let kernel = finish.text.kernel("rows", &either(&writes, &write, &count));
+    let mut text = prelude(target, Uses { chunked: traits.chunked, fp64, int64_atomics: false }, &kernel);
     let body = text.len();
-    text.push_str(&finish.text.kernel("rows", &either(&writes, &write, &count)));
+    text.push_str(&kernel);
     let output = Output::Rows { columns: finish.columns, ordinals: 0 };
     Ok(Kernel { text, name: "rows", body, bindings: finish.text.bindings(), output })
 }

@@ -174,13 +174,14 @@ pub(crate) fn generate_from(input: Input<'_>, leftovers: Option<usize>) -> Resul
     if fp64 && !traits.fp64 {
         return Err(Error::unsupported("the device has no double precision"));
     }
+    let kernel = generator.text.kernel(name, &statements);
     let uses = Uses { chunked: traits.chunked, fp64, int64_atomics: generator.needs_int64_atomics };
-    let mut text = prelude(target, uses);
+    let mut text = prelude(target, uses, &kernel);
     if generator.lists {
         text.push_str(&positions());
     }
     let body = text.len();
-    text.push_str(&generator.text.kernel(name, &statements));
+    text.push_str(&kernel);
     Ok(Kernel { text, name, body, bindings: generator.text.bindings(), output })
 }
 
@@ -202,16 +203,17 @@ pub(crate) struct Uses {
     pub(crate) int64_atomics: bool,
 }
 
-pub(crate) fn prelude(target: Target, uses: Uses) -> String {
+/// Words that the functions of larger parts of the prelude have in their names, or their types.
+const PARTS: [(&str, &[&str]); 3] =
+    [("WIDE", &["wide", "WIDE", "limb"]), ("TEXT", &["text"]), ("DATES", &["_of", "add_months"])];
+
+/// Writes what stands before a kernel.
+pub(crate) fn prelude(target: Target, uses: Uses, kernel: &str) -> String {
     let mut text = String::new();
-    if uses.chunked {
-        text.push_str("#define CHUNKED\n");
-    }
-    if uses.fp64 {
-        text.push_str("#define FP64\n");
-    }
-    if uses.int64_atomics {
-        text.push_str("#define ATOM64\n");
+    let flags = [("CHUNKED", uses.chunked), ("FP64", uses.fp64), ("ATOM64", uses.int64_atomics)];
+    let parts = PARTS.map(|(part, words)| (part, words.iter().any(|word| kernel.contains(word))));
+    for (flag, _) in flags.iter().chain(&parts).filter(|(_, wanted)| *wanted) {
+        text.push_str(&format!("#define {flag}\n"));
     }
     text.push_str(match target {
         Target::OpenCl => concat!(include_str!("prelude/built_in.cl"), include_str!("prelude/opencl.cl")),

@@ -15,7 +15,7 @@ pub fn operators() -> impl Iterator<Item = &'static str> {
 
 /// Returns the text of one, a program of its own: a driver takes time for each kernel of a program, whoever launches it.
 pub fn operator(name: &str, traits: Traits, target: Target) -> String {
-    let mut text = prelude(target, Uses { chunked: traits.chunked, ..Uses::default() });
+    let mut text = String::new();
     let mut within = None;
     for line in FILE.lines() {
         within = within.or_else(|| defined(line));
@@ -28,7 +28,7 @@ pub fn operator(name: &str, traits: Traits, target: Target) -> String {
             within = None;
         }
     }
-    text
+    prelude(target, Uses { chunked: traits.chunked, ..Uses::default() }, &text) + &text
 }
 
 /// Returns the name of the operator whose definition begins with a line: `KERNEL void name(` or `MACRO(name, type)`.

@@ -219,7 +219,8 @@ fn cuda_texts() -> BTreeSet<String> {
         if !["FOR_STRIPS", "TABLE("].iter().any(|processors| body.contains(processors)) {
             // With and without atomic operations on 64 bits.
             for uses in ["#define FP64\n#define ATOM64\n", "#define FP64\n"] {
-                texts.insert(uses.to_owned() + &prelude + &body);
+                let parts = "#define WIDE\n#define TEXT\n#define DATES\n";
+                texts.insert([uses, parts, &prelude, &body].concat());
             }
         }
     }

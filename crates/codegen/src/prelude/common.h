@@ -1,4 +1,5 @@
-// Shared by all targets, behind their preludes.
+// Shared by all targets, behind their preludes. A text says first which of the larger parts its kernel mentions: what is not read
+// is compiled soonest.
 #define VALID(words, row) ((int)((words)[(row) >> 6] >> ((row) & 63)) & 1)
 #define IN_SET(words, bit) ((int)((words)[(bit) >> 5] >> ((bit) & 31)) & 1)
 // A read that is noted: sectors have 32 bytes.
@@ -98,6 +99,7 @@ FUNCTION i64 divide_half_away(i64 a, i64 b) {
     return a / b + (size < b - size ? 0 : a < 0 ? -1 : 1);
 }
 
+#ifdef WIDE
 // 128-bit integers in two's complement.
 typedef struct {
     u64 low;
@@ -216,6 +218,9 @@ FUNCTION wide wide_from_f64(f64 value) {
     const wide result = wide_from((i64)high, (u64)(size - high * 18446744073709551616.0));
     return value < 0 ? wide_negate(result) : result;
 }
+#endif
+#endif
+#ifdef FP64
 // One more value of a mean and of the squared differences from it.
 FUNCTION void add_moments(GLOBAL i64 *count, GLOBAL i64 *mean, GLOBAL i64 *squares, f64 value) {
     const f64 before = value - AS_F64(*mean);
@@ -226,6 +231,7 @@ FUNCTION void add_moments(GLOBAL i64 *count, GLOBAL i64 *mean, GLOBAL i64 *squar
 }
 #endif
 
+#ifdef TEXT
 // Text, or bytes, where it lies.
 typedef struct {
     GLOBAL const u8 *bytes;
@@ -288,7 +294,9 @@ FUNCTION int text_like(text a, GLOBAL const u16 *pattern, u32 length) {
     while (code < length && pattern[code] == 257) code++;
     return code == length;
 }
+#endif
 
+#ifdef DATES
 // The civil date of a day since 1970-01-01, counted in eras of 400 years of 146097 days that begin on the first of March.
 FUNCTION i32 era_of(i32 day) { return (day + 719468 - (day + 719468 < 0 ? 146096 : 0)) / 146097; }
 FUNCTION i32 day_of_era(i32 day) { return day + 719468 - era_of(day) * 146097; }
@@ -327,3 +335,4 @@ FUNCTION i32 start_of_year(i32 day) { return first_of(year_of(day), 1); }
 FUNCTION i32 day_of_year(i32 day) { return day - start_of_year(day) + 1; }
 // Weeks start on Monday, and the first of a year is the one with its first Thursday.
 FUNCTION i32 week_of(i32 day) { return (day_of_year(start_of_week(day) + 3) - 1) / 7 + 1; }
+#endif
