@@ -44,7 +44,7 @@ pub struct KernelArguments {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Took {
     query: String,
-    kernels: Vec<String>,
+    kernel: String,
     compiled: bool,
     build_ms: f64,
     launch_ms: f64,
@@ -92,7 +92,7 @@ fn child(arguments: &KernelArguments) -> Result<(), Failure> {
         let devices = metrics.iter().flat_map(|query| &query.pipelines).filter_map(|pipeline| pipeline.device.as_ref());
         programs.extend(devices.flat_map(|device| &device.programs).map(|program| Took {
             query: query.name.to_owned(),
-            kernels: program.kernels.clone(),
+            kernel: program.kernel.clone(),
             compiled: program.compiled,
             build_ms: milliseconds(program.build),
             launch_ms: milliseconds(program.launch),
@@ -128,8 +128,8 @@ impl Programs {
                 let took = spawn(arguments, cache.path())?;
                 if let Some(other) = took.iter().find(|took| took.compiled != compiled) {
                     let how = if compiled { "found on disk" } else { "compiled again" };
-                    let (query, kernels) = (&other.query, other.kernels.join(", "));
-                    return Err(Failure::Statement(format!("a program of {query} was {how}: {kernels}")));
+                    let (query, kernel) = (&other.query, &other.kernel);
+                    return Err(Failure::Statement(format!("a program of {query} was {how}: {kernel}")));
                 }
                 keep_best(kept, took)?;
             }
@@ -138,13 +138,13 @@ impl Programs {
     }
 
     fn render(&self, arguments: &KernelArguments) -> String {
-        let head = ["query", "text to program", "first launches", "together", "from disk", "kernels"].map(String::from);
+        let head = ["query", "text to program", "first launch", "together", "from disk", "kernel"].map(String::from);
         let time = |time: f64| format!("{time:.1} ms");
         let row = |(compiled, stored): (&Took, &Took)| {
             let times = [compiled.build_ms, compiled.launch_ms, compiled.all_ms(), stored.all_ms()].map(time);
             let mut row = vec![compiled.query.clone()];
             row.extend(times);
-            row.push(compiled.kernels.join(", "));
+            row.push(compiled.kernel.clone());
             row
         };
         let rows: Vec<Vec<String>> = self.compiled.iter().zip(&self.stored).map(row).collect();
@@ -208,7 +208,7 @@ fn keep_best(best: &mut Vec<Took>, took: Vec<Took>) -> Result<(), Failure> {
         *best = took;
         return Ok(());
     }
-    let same = |(one, other): (&Took, &Took)| (&one.query, &one.kernels) == (&other.query, &other.kernels);
+    let same = |(one, other): (&Took, &Took)| (&one.query, &one.kernel) == (&other.query, &other.kernel);
     if best.len() != took.len() || !best.iter().zip(&took).all(same) {
         return Err(Failure::Statement("two processes ran different programs; measure fewer queries".into()));
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tandem_codegen::{Binding, Kernel, Layout, Output, SECTOR, Traits};
 use tandem_column::{Buffer, Column, Data, Error, Part, Result};
 use tandem_cpu::{Job, Worker};
-use tandem_device::{Event, Kernel as DeviceKernel, Memory, Queue, Shape};
+use tandem_device::{Event, Kernel as DeviceKernel, Memory, Program, Queue, Shape};
 use tandem_pipeline::fused::{Fused, FusedSink, FusedStep, HashKey};
 
 use super::{
@@ -15,7 +15,6 @@ use super::{
     bind::{Outputs, Placed, PlacedSet, Shared, arguments, base},
     data::{Held, at_least_one},
     leftovers::{Leftovers, Piece},
-    programs::{Known, NotLaunched},
     streams::{self, excludes},
     times,
 };
@@ -62,9 +61,9 @@ pub(super) struct Run<'r> {
     pub(super) metrics: DeviceMetrics,
     pub(super) operators: HashMap<&'static str, DeviceKernel>,
     /// The programs of [`DeviceMetrics::programs`], by their texts.
-    pub(super) programs: Vec<(String, Arc<Known>)>,
-    /// Kernels that are to be launched for the first time.
-    pub(super) not_launched: Vec<NotLaunched>,
+    pub(super) programs: Vec<(String, Program)>,
+    /// Kernels that are to be launched for the first time, and which of these they are of.
+    pub(super) not_launched: Vec<(DeviceKernel, usize)>,
     /// How many of a column's bytes launches have read, of how many, where that is counted.
     reads: Vec<(Arc<Column>, usize, usize)>,
 }

@@ -39,7 +39,6 @@ use tandem_pipeline::fused::Fused;
 use crate::Cancel;
 use cache::Cache;
 use data::Resident;
-use programs::Known;
 pub use programs::ProgramMetrics;
 pub use settings::{DeviceSettings, Transfer};
 pub(crate) use share::share;
@@ -62,10 +61,10 @@ pub struct Accelerator {
     settings: DeviceSettings,
     traits: Traits,
     columns: Resident,
-    programs: Mutex<HashMap<String, Arc<Known>>>,
+    programs: Mutex<HashMap<String, Program>>,
     cache: Cache,
     /// Programs that are not on disk yet.
-    unsaved: Mutex<Vec<(String, Arc<Known>)>>,
+    unsaved: Mutex<Vec<(String, Program)>>,
     /// The fewest bytes of rows that are kept for a later pipeline.
     keep_from: usize,
     /// Texts may use more of OpenCL C than preludes declare.
@@ -344,8 +343,8 @@ impl Accelerator {
     /// Puts the programs on disk that wait for it.
     pub fn save_programs(&self) {
         let unsaved = std::mem::take(&mut *self.unsaved.lock());
-        for (text, known) in unsaved.iter().filter(|_| !self.is_lost()) {
-            self.cache.save(text, self.options(), self.device.as_ref(), &known.program);
+        for (text, program) in unsaved.iter().filter(|_| !self.is_lost()) {
+            self.cache.save(text, self.options(), self.device.as_ref(), program);
         }
     }
 }

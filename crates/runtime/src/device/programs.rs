@@ -1,20 +1,17 @@
-//! Programs of kernels, known by their text: from memory, from the cache on disk, or compiled; and what each took until it ran.
+//! Programs, each of one kernel, known by their text: from memory, from the cache on disk, or compiled; and what each took until it ran.
 //!
 //! Drivers may finish compiling when a kernel is launched for the first time. That launch runs alone: so its time is known, and
 //! two at once do not compile the same kernel twice.
 
 use std::{
-    collections::HashSet,
     mem,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
-use parking_lot::Mutex;
 use tandem_column::{Class, Error, Result};
-use tandem_device::{Event, Kernel as DeviceKernel, Program, Queue};
+use tandem_device::{Event, Kernel as DeviceKernel, Queue};
 
-use super::{Accelerator, launch::Run};
+use super::launch::Run;
 
 /// Programs kept in memory; the next one drops them, and those still in use come back from disk or are compiled again.
 const PROGRAMS: usize = 512;
@@ -26,103 +23,66 @@ const UNSAVED: usize = 32;
 /// What one program took until it ran.
 #[derive(Clone, Debug)]
 pub struct ProgramMetrics {
-    /// Its kernels that were launched for the first time.
-    pub kernels: Vec<String>,
-    /// It was compiled, in this pipeline or an earlier one, rather than found on disk.
+    /// Its kernel.
+    pub kernel: String,
+    /// It was compiled, rather than found on disk.
     pub compiled: bool,
-    /// Time from text to a program; zero if an earlier pipeline needed it already.
+    /// Time from text to a program.
     pub build: Duration,
-    /// Time of the first launches, without what the kernels took by the device's clock.
+    /// Time of the first launch, without what the kernel took by the device's clock.
     pub launch: Duration,
 }
 
 impl ProgramMetrics {
-    /// Returns the time from text to kernels that run.
+    /// Returns the time from text to a kernel that has run.
     pub fn time(&self) -> Duration {
         self.build + self.launch
     }
 }
 
-/// A program of this process.
-#[derive(Debug)]
-pub(super) struct Known {
-    pub(super) program: Program,
-    compiled: bool,
-    /// The kernels that some run was given.
-    given: Mutex<HashSet<String>>,
-}
-
-/// A kernel that no run has launched yet.
-pub(super) struct NotLaunched {
-    kernel: DeviceKernel,
-    name: String,
-    /// Which of [`DeviceMetrics::programs`](super::DeviceMetrics) it is of.
-    program: usize,
-}
-
-/// A first launch.
+/// A first launch: of which of [`DeviceMetrics::programs`](super::DeviceMetrics), and when it began.
 pub(super) struct First {
     program: usize,
     began: Instant,
 }
 
-impl Accelerator {
-    /// Returns the program of a text, and what it took unless it was known.
-    fn program(&self, text: &str) -> Result<(Arc<Known>, Option<Duration>)> {
-        if let Some(known) = self.programs.lock().get(text) {
-            return Ok((known.clone(), None));
+impl Run<'_> {
+    /// Returns the kernel of a text: from memory, from disk, or compiled.
+    pub(super) fn entry(&mut self, text: &str, name: &str) -> Result<DeviceKernel> {
+        let accelerator = self.accelerator;
+        let known = accelerator.programs.lock().get(text).cloned();
+        if let Some(program) = known {
+            return program.kernel(name);
         }
         let began = Instant::now();
-        let stored = self.cache.load(text, self.options(), self.device.as_ref());
+        let stored = accelerator.cache.load(text, accelerator.options(), accelerator.device.as_ref());
         let compiled = stored.is_none();
         let program = match stored {
             Some(program) => program,
             // A text that does not compile says nothing about the device.
-            None => self.compile(text).map_err(|error| match error.class {
+            None => accelerator.compile(text).map_err(|error| match error.class {
                 Class::Device => Error::unsupported(error.message),
                 _ => error,
             })?,
         };
-        let took = began.elapsed();
-        let known = Arc::new(Known { program, compiled, given: Mutex::default() });
-        let mut programs = self.programs.lock();
+        let build = began.elapsed();
+        let kernel = program.kernel(name)?;
+        let mut programs = accelerator.programs.lock();
         if programs.len() >= PROGRAMS {
             programs.clear();
         }
-        programs.insert(text.to_string(), known.clone());
-        Ok((known, Some(took)))
-    }
-}
-
-impl Run<'_> {
-    /// Returns a kernel of a text, which is compiled if it is not known.
-    pub(super) fn entry(&mut self, text: &str, name: &str) -> Result<DeviceKernel> {
-        let (known, built) = self.accelerator.program(text)?;
-        let kernel = known.program.kernel(name)?;
-        let first = known.given.lock().insert(name.to_owned());
-        let program = match self.programs.iter().position(|(_, new)| Arc::ptr_eq(new, &known)) {
-            Some(at) => at,
-            None if first => {
-                let build = built.unwrap_or_default();
-                let (kernels, compiled, launch) = (Vec::new(), known.compiled, Duration::ZERO);
-                self.metrics.programs.push(ProgramMetrics { kernels, compiled, build, launch });
-                self.programs.push((text.to_owned(), known));
-                self.programs.len() - 1
-            }
-            None => return Ok(kernel),
-        };
-        if first {
-            self.not_launched.push(NotLaunched { kernel: kernel.clone(), name: name.to_owned(), program });
-        }
+        programs.insert(text.to_owned(), program.clone());
+        self.metrics.programs.push(ProgramMetrics { kernel: name.to_owned(), compiled, build, launch: Duration::ZERO });
+        self.programs.push((text.to_owned(), program));
+        self.not_launched.push((kernel.clone(), self.programs.len() - 1));
         Ok(kernel)
     }
 
     /// Has a kernel that was never launched wait until everything else has ended.
     pub(super) fn before_first(&mut self, kernel: &DeviceKernel) -> Result<Option<First>> {
-        let Some(at) = self.not_launched.iter().position(|new| new.kernel.same(kernel)) else { return Ok(None) };
+        let Some(at) = self.not_launched.iter().position(|(new, _)| new.same(kernel)) else { return Ok(None) };
         self.finish_all()?;
-        let NotLaunched { name, program, .. } = self.not_launched.swap_remove(at);
-        self.metrics.programs[program].kernels.push(name);
+        let (_, program) = self.not_launched.swap_remove(at);
         Ok(Some(First { program, began: Instant::now() }))
     }
 
@@ -142,7 +102,7 @@ impl Run<'_> {
     pub(super) fn save_later(&mut self) {
         let mut unsaved = self.accelerator.unsaved.lock();
         let programs = mem::take(&mut self.programs).into_iter().zip(&self.metrics.programs);
-        unsaved.extend(programs.filter(|(_, took)| took.compiled && !took.build.is_zero()).map(|(program, _)| program));
+        unsaved.extend(programs.filter(|(_, took)| took.compiled).map(|(program, _)| program));
         let many = unsaved.len() >= UNSAVED;
         drop(unsaved);
         if many {
