@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import JAR, ROOT, daemons, wait_until
+from conftest import JAR, ROOT, daemons, metric, settings, wait_until
 
 PRELUDE = """
 import os, signal, subprocess, sys, threading, time
@@ -303,3 +303,18 @@ def test_the_disk_is_full(program):
         """, settings=f"spark__tandem__directory={full + '/node'!r}")
     finally:
         subprocess.run(["umount", full], check=True)
+
+
+def test_tasks_on_the_jvm_keep_their_splits(spark, tmp_path):
+    """What a task reads on the JVM was decided with the query, whatever the session's settings are by then."""
+    path = str(tmp_path / "split")
+    spark.range(0, 100_000, 1, 4).write.parquet(path)
+    spark.read.parquet(path).createOrReplaceTempView("split")
+    frame = spark.sql("select id from split where id >= 10")
+    rows = frame._jdf.queryExecution().toRdd()
+    for name in os.listdir(path):
+        if name.endswith(".parquet"):
+            os.utime(os.path.join(path, name), (1, 1))  # another file, as far as the daemon can tell
+    with settings(spark, {"spark.sql.files.maxPartitionBytes": "1000"}):
+        assert rows.count() == 99_990
+    assert metric(frame, "tasksFallenBack") > 0

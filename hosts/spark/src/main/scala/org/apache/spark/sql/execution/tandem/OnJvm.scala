@@ -6,13 +6,13 @@ import java.util.concurrent.ConcurrentHashMap
 
 import io.tandem.spark.Driver
 
-import org.apache.spark.{Partition, SparkEnv, TaskContext}
+import org.apache.spark.{SparkEnv, TaskContext}
 import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
-/** Asks the driver for Spark's own way to the rows of some splits. */
-final case class OnJvm(rdd: Int, splits: Array[Int])
+/** Asks the driver for Spark's own way to the rows of an RDD of ours. */
+final case class OnJvm(rdd: Int)
 
 /** Tasks that the daemon cannot run. Hardly any query has one, so Spark's plan for them is made when the first asks, instead of
   * being prepared with every query and sent with every task.
@@ -31,16 +31,25 @@ object OnJvm {
     val rdd = Option(offered.get(asked.rdd)).flatMap(known => Option(known.get)).getOrElse {
       throw new IllegalStateException(s"the query of RDD ${asked.rdd} has ended; run it again.")
     }
-    val onJvm = rdd.onJvm
-    val splits = asked.splits.map(onJvm.partitions)
-    JavaUtils.bufferToArray(SparkEnv.get.closureSerializer.newInstance().serialize((onJvm, splits)))
+    rdd.answer
   }
 
-  /** Computes the rows of a task's splits, as the driver says. */
+  /** Writes an RDD as an answer. */
+  def write(onJvm: RDD[ColumnarBatch]): Array[Byte] = {
+    know(onJvm)
+    JavaUtils.bufferToArray(SparkEnv.get.closureSerializer.newInstance().serialize(onJvm))
+  }
+
+  /** Has an RDD know what it depends on, as Spark's scheduler does before it sends one: it forgets how it would find out. */
+  private def know(rdd: RDD[_]): Unit = rdd.dependencies.foreach(dependency => know(dependency.rdd))
+
+  /** Computes the rows of a task's splits, as the driver says. The splits are the task's own: Spark would not make the same ones
+    * again if settings, files or the number of cores have changed since.
+    */
   def rows(rdd: TandemRDD, share: Share, context: TaskContext): Iterator[ColumnarBatch] = {
-    val answer = ByteBuffer.wrap(Driver.ask(OnJvm(rdd.id, share.parts.map(_.index))))
-    val (onJvm, splits) = SparkEnv.get.closureSerializer.newInstance()
-      .deserialize[(RDD[ColumnarBatch], Array[Partition])](answer, Thread.currentThread.getContextClassLoader)
-    splits.iterator.flatMap(onJvm.iterator(_, context))
+    val answer = ByteBuffer.wrap(Driver.ask(OnJvm(rdd.id)))
+    val onJvm = SparkEnv.get.closureSerializer.newInstance()
+      .deserialize[RDD[ColumnarBatch]](answer, Thread.currentThread.getContextClassLoader)
+    share.parts.iterator.flatMap(onJvm.iterator(_, context))
   }
 }

@@ -48,6 +48,7 @@ object Scans {
     if (scan.requiredSchema.exists(field => isTime(field.dataType)) && mode != LegacyBehaviorPolicy.CORRECTED.toString)
       refuse(s"dates in the calendar of old files (rebase mode $mode) are read by Spark")
     if (scan.outputOrdering.nonEmpty) refuse("a scan whose order matters stays with Spark")
+    if (scan.markedForSingleTaskExecution) refuse("a scan that is to be a single task stays with Spark")
     scan.output.foreach(column => Types.of(column.dataType))
   }
 
@@ -55,6 +56,7 @@ object Scans {
     * with a broadcast of Hadoop's settings.
     */
   def splits(scan: FileSourceScanExec): Array[FilePartition] = {
+    scan.selectedPartitions // listed now, too: a task that runs on the JVM must find the same files
     val unread = scan.copy(relation = scan.relation.copy(fileFormat = Unread)(scan.relation.sparkSession))
     val rows = if (unread.supportsColumnar) unread.executeColumnar() else unread.execute()
     val splits = rows.partitions.map(_.asInstanceOf[FilePartition])

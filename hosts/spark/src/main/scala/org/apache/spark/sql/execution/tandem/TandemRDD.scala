@@ -58,8 +58,9 @@ final class TandemRDD(
     extends RDD[ColumnarBatch](sc, Nil) {
   OnJvm.offer(this)
 
-  /** The driver's; an executor asks for it. */
-  @transient lazy val onJvm: RDD[ColumnarBatch] = spark()
+  /** The driver's: what executors are told, and the RDD itself, without which Spark would clear its broadcasts away. */
+  @transient private lazy val onJvm: RDD[ColumnarBatch] = spark()
+  @transient lazy val answer: Array[Byte] = OnJvm.write(onJvm)
 
   override protected def getPartitions: Array[Partition] = shares.toArray[Partition]
 
