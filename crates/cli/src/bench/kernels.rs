@@ -59,7 +59,7 @@ impl Took {
 /// Measures, and prints what came out.
 ///
 /// # Errors
-/// Bad arguments, no data, no device, or a query that fails or falls back.
+/// Bad arguments, no data, no device, or a query that fails.
 pub fn run(arguments: KernelArguments) -> Result<(), Failure> {
     let programs = match arguments.child {
         true => return child(&arguments),
