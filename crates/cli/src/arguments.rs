@@ -63,7 +63,7 @@ pub struct EngineArguments {
     /// Worker threads [default: all cores].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
-    /// Memory for queries and cached columns, as 512MB or 4GB [default: no limit].
+    /// Memory for queries and cached columns, as 512MB or 4GB [default: four fifths of the machine's].
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub memory_limit: Option<usize>,
 }

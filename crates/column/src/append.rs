@@ -22,7 +22,7 @@ impl Table {
         check_types(&self.schema, &other.schema)?;
         let old = self.parts.len();
         let both: Vec<Arc<Part>> = self.parts.iter().chain(&other.parts).cloned().collect();
-        let unified = unify(&self.schema, both, false, &serial)?;
+        let unified = unify(&self.schema, both, false, &serial, None)?;
         let (before, behind) = unified.split_at(old);
         let statistics = (0..self.schema.len())
             .map(|at| {

@@ -73,8 +73,16 @@ impl Column {
         column
     }
 
+    /// Returns how many bytes a dictionary column takes as plain strings; 0 for other columns.
+    pub fn decoded_bytes(&self) -> usize {
+        let Data::Dictionary { codes, dictionary } = &self.data else { return 0 };
+        let lengths: Vec<usize> = dictionary.iter().map(<[u8]>::len).collect();
+        let length = |(row, code): (usize, u64)| if self.is_valid(row) { lengths[code as usize] } else { 0 };
+        codes.iter().enumerate().map(length).sum::<usize>() + (self.rows + 1) * size_of::<u64>()
+    }
+
     /// Returns a dictionary column as plain strings.
-    pub(crate) fn decode(&self) -> Column {
+    pub fn decode(&self) -> Column {
         let Data::Dictionary { codes, dictionary } = &self.data else { return self.clone() };
         let mut offsets = AlignedVec::with_capacity(self.rows + 1);
         let mut end = 0;

@@ -8,12 +8,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, RecordBatch, cast::AsArray};
+use arrow_schema::DataType;
 
 use crate::from_arrow::encode;
 use crate::table::check_width;
 use crate::unify::unify;
-use crate::{Column, Error, Field, PART_ROWS, Parallel, Part, Repr, Result, Table, serial};
+use crate::{
+    Column, Error, Field, MemoryBudget, PART_ROWS, Parallel, Part, Repr, Reservation, Result, Table, serial,
+};
 
 /// How a [`Loader`] works.
 #[derive(Clone, Debug)]
@@ -22,13 +25,13 @@ pub struct LoadOptions {
     pub name: String,
     /// Rows of a part.
     pub part_rows: usize,
-    /// The most memory that encoded and waiting rows may take, in bytes.
-    pub byte_limit: Option<usize>,
+    /// What encoded and waiting rows count against.
+    pub memory: Arc<MemoryBudget>,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        LoadOptions { name: "table".into(), part_rows: PART_ROWS, byte_limit: None }
+        LoadOptions { name: "table".into(), part_rows: PART_ROWS, memory: Arc::default() }
     }
 }
 
@@ -38,7 +41,7 @@ pub struct Loader {
     options: LoadOptions,
     /// Per column: a part had too many distinct values for a dictionary, so later parts do not try.
     plain: Vec<AtomicBool>,
-    bytes: AtomicUsize,
+    held: Mutex<Reservation>,
     rows: AtomicUsize,
     state: Mutex<State>,
 }
@@ -116,8 +119,8 @@ impl Loader {
     pub fn new(schema: Arc<[Field]>, options: LoadOptions) -> Loader {
         let plain = schema.iter().map(|_| AtomicBool::new(false)).collect();
         let options = LoadOptions { part_rows: options.part_rows.max(1), ..options };
-        let (bytes, rows) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Loader { schema, options, plain, bytes, rows, state: Mutex::default() }
+        let held = Reservation::new(&options.memory, format!("loading table {}", options.name));
+        Loader { schema, options, plain, held: Mutex::new(held), rows: AtomicUsize::new(0), state: Mutex::default() }
     }
 
     /// Returns the table's columns.
@@ -130,7 +133,7 @@ impl Loader {
     /// filled, or for the end.
     ///
     /// # Errors
-    /// If a value does not fit its column, a type is not supported, or the byte limit is exceeded.
+    /// If a value does not fit its column, a type is not supported, or the memory budget is used up.
     pub fn append(&self, sequence: u64, batch: RecordBatch) -> Result<()> {
         check_width(&self.schema, batch.num_columns())?;
         self.charge(batch_bytes(&batch))?;
@@ -143,7 +146,7 @@ impl Loader {
     /// Dictionaries that parts share by pointer stay as they are.
     ///
     /// # Errors
-    /// If the columns do not fit the schema, or the byte limit is exceeded.
+    /// If the columns do not fit the schema, or the memory budget is used up.
     pub fn append_part(&self, sequence: u64, columns: Vec<Column>) -> Result<()> {
         check_width(&self.schema, columns.len())?;
         let rows = columns.first().map_or(0, |column| column.rows);
@@ -164,7 +167,7 @@ impl Loader {
 
     /// Returns the memory that encoded and waiting rows take, in bytes.
     pub fn byte_len(&self) -> usize {
-        self.bytes.load(Ordering::Relaxed)
+        self.held().bytes()
     }
 
     /// Returns how many rows arrived.
@@ -185,6 +188,14 @@ impl Loader {
     /// # Errors
     /// As [`Self::append`], for the rows still waiting.
     pub fn finish_with(self, parallel: &Parallel<'_>) -> Result<Table> {
+        self.finish_held(parallel).map(|(table, _)| table)
+    }
+
+    /// Makes the table in parallel; the reservation stands for its memory.
+    ///
+    /// # Errors
+    /// As [`Self::append`], for the rows still waiting.
+    pub fn finish_held(self, parallel: &Parallel<'_>) -> Result<(Table, Reservation)> {
         let jobs = {
             let mut state = self.lock();
             state.advance(self.options.part_rows, true);
@@ -203,34 +214,31 @@ impl Loader {
         drop(state);
         let lost = || Error::internal("a part of the table was not encoded");
         let parts = parts.into_iter().map(|part| part.ok_or_else(lost)).collect::<Result<Vec<_>>>()?;
-        let parts = unify(&self.schema, parts, true, parallel)?;
-        Ok(Table::with_statistics_on(self.schema, parts, parallel))
+        let mut held = self.held.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let parts = unify(&self.schema, parts, true, parallel, Some(&mut held))?;
+        let table = Table::with_statistics_on(self.schema, parts, parallel);
+        held.resize(table.byte_len())?;
+        Ok((table, held))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts memory, and refuses what exceeds the limit.
-    fn charge(&self, bytes: usize) -> Result<()> {
-        let held = self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        match self.options.byte_limit {
-            Some(limit) if held + bytes > limit => {
-                self.release(bytes);
-                Err(Error::exhausted(format!(
-                    "loading table {} exceeds the memory limit of {limit} bytes: {held} bytes held, {bytes} more asked; \
-                     raise --memory-limit",
-                    self.options.name
-                )))
-            }
-            _ => Ok(()),
-        }
+    fn held(&self) -> MutexGuard<'_, Reservation> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn release(&self, bytes: usize) {
+    /// Counts memory, and refuses what exceeds the limit.
+    fn charge(&self, bytes: usize) -> Result<()> {
+        self.held().add(bytes)
+    }
+
+    fn release(&self, bytes: usize) -> Result<()> {
         // The sizes of slices need not add up to that of the whole: never below zero.
-        let subtract = |held: usize| Some(held.saturating_sub(bytes));
-        let _ = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, subtract);
+        let mut held = self.held();
+        let left = held.bytes().saturating_sub(bytes);
+        held.resize(left)
     }
 
     fn add(&self, sequence: u64, item: Item) -> Result<()> {
@@ -249,13 +257,18 @@ impl Loader {
         loop {
             let Some(job) = self.lock().jobs.pop_front() else { return Ok(()) };
             let before: usize = job.batches.iter().map(batch_bytes).sum();
-            let encoded = self.encode(&job.batches).and_then(|part| {
+            // Text that rows share in Arrow may have to be written out for each of them.
+            let spread: usize = job.batches.iter().map(spread_bytes).sum();
+            let encoded = self.charge(spread).and_then(|()| {
+                let encoded = self.encode(&job.batches);
+                self.release(spread)?;
+                let part = encoded?;
                 let dictionaries = part.columns.iter().filter_map(|column| column.dictionary());
                 self.charge(part.byte_len() + dictionaries.map(|dictionary| dictionary.byte_len()).sum::<usize>())?;
                 Ok(part)
             });
             drop(job.batches);
-            self.release(before);
+            self.release(before)?;
             match encoded {
                 Ok(part) => self.lock().parts[job.part] = Some(Arc::new(part)),
                 Err(error) => {
@@ -291,6 +304,36 @@ fn batch_bytes(batch: &RecordBatch) -> usize {
         column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_array_memory_size())
     };
     batch.columns().iter().map(bytes).sum()
+}
+
+/// Returns how many bytes the text of a batch takes when each row has its own.
+fn spread_bytes(batch: &RecordBatch) -> usize {
+    batch.columns().iter().map(|column| text_bytes(column.as_ref())).sum()
+}
+
+/// Adds up the lengths of the texts that rows share: those of views and of dictionaries.
+fn text_bytes(array: &dyn Array) -> usize {
+    match array.data_type() {
+        DataType::Utf8View => array.as_string_view().lengths().map(|length| length as usize).sum(),
+        DataType::BinaryView => array.as_binary_view().lengths().map(|length| length as usize).sum(),
+        DataType::Dictionary(..) => {
+            let array = array.as_any_dictionary();
+            let length: Box<dyn Fn(usize) -> usize> = match array.values().data_type() {
+                DataType::Utf8 => Box::new(|at| array.values().as_string::<i32>().value_length(at) as usize),
+                DataType::LargeUtf8 => Box::new(|at| array.values().as_string::<i64>().value_length(at) as usize),
+                DataType::Binary => Box::new(|at| array.values().as_binary::<i32>().value_length(at) as usize),
+                DataType::LargeBinary => Box::new(|at| array.values().as_binary::<i64>().value_length(at) as usize),
+                DataType::Utf8View => Box::new(|at| array.values().as_string_view().views()[at] as u32 as usize),
+                DataType::BinaryView => Box::new(|at| array.values().as_binary_view().views()[at] as u32 as usize),
+                _ => return 0,
+            };
+            if array.values().is_empty() {
+                return 0;
+            }
+            array.normalized_keys().into_iter().map(length).sum()
+        }
+        _ => 0,
+    }
 }
 
 /// Collects the rows of one part and encodes them in their narrowest encoding, for scanners that hand whole parts to

@@ -172,7 +172,7 @@ impl Table {
             let columns = columns.map(|(field, array)| Column::from_arrow(array, &field.kind).map(Arc::new));
             parts.push(Arc::new(Part { rows: batch.num_rows(), columns: columns.collect::<Result<_>>()? }));
         }
-        let parts = unify(&fields, parts, false, &serial)?;
+        let parts = unify(&fields, parts, false, &serial, None)?;
         Ok(Table::new(fields, parts))
     }
 

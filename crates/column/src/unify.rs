@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::compact::Frame;
 use crate::text::{dictionary_pays, intern_columns};
-use crate::{Codes, Column, Dictionary, Error, Field, Parallel, Part, Repr, Result};
+use crate::{Codes, Column, Dictionary, Error, Field, Parallel, Part, Repr, Reservation, Result};
 
 /// What happens to one column in each part.
 enum Plan {
@@ -20,12 +20,14 @@ enum Plan {
     Decode,
 }
 
-/// Brings the parts of a table to one encoding per column; `integers` asks for it of integers too.
+/// Brings the parts of a table to one encoding per column; `integers` asks for it of integers too. Text that is written out
+/// for each row is taken from `memory` first.
 pub(crate) fn unify(
     schema: &[Field],
     parts: Vec<Arc<Part>>,
     integers: bool,
     parallel: &Parallel<'_>,
+    memory: Option<&mut Reservation>,
 ) -> Result<Vec<Arc<Part>>> {
     let plans: Vec<Mutex<Result<Plan>>> = schema.iter().map(|_| Mutex::new(Ok(Plan::Keep))).collect();
     parallel(schema.len(), &|column| {
@@ -38,6 +40,11 @@ pub(crate) fn unify(
         .collect::<Result<_>>()?;
     if plans.iter().all(|plan| matches!(plan, Plan::Keep)) {
         return Ok(parts);
+    }
+    if let Some(memory) = memory {
+        let decoded = plans.iter().enumerate().filter(|(_, plan)| matches!(plan, Plan::Decode));
+        let bytes = |at: usize| parts.iter().map(|part| part.columns[at].decoded_bytes()).sum::<usize>();
+        memory.add(decoded.map(|(at, _)| bytes(at)).sum())?;
     }
     // Each part is taken out while it is worked on, so that its old columns are freed at once.
     let slots: Vec<Mutex<Option<Arc<Part>>>> = parts.into_iter().map(|part| Mutex::new(Some(part))).collect();

@@ -247,7 +247,8 @@ fn parts_handed_in_keep_their_place_and_dictionary() {
 
 #[test]
 fn limits_and_failures_are_reported() {
-    let options = LoadOptions { name: "lineorder".into(), part_rows: 1000, byte_limit: Some(300_000) };
+    let memory = Arc::new(MemoryBudget::new(300_000));
+    let options = LoadOptions { name: "lineorder".into(), part_rows: 1000, memory };
     let loader = Loader::new(nullable(&rows(0, 1)), options);
     let error = (0..1000).find_map(|at| loader.append(at, rows(at as usize * 500, at as usize * 500 + 500)).err());
     let error = error.expect("the limit is exceeded");

@@ -7,7 +7,7 @@ use tandem_column::{
 };
 use tandem_pipeline::{Slot, SlotId, Value};
 
-use crate::{MemoryBudget, Values, Vector, build::validity, evaluate::Slots, memory::Reservation};
+use crate::{MemoryBudget, Reservation, Values, Vector, build::validity, evaluate::Slots};
 
 /// Rows of some slots, in chunks that remember their morsel.
 #[derive(Debug)]
@@ -56,6 +56,11 @@ impl Collector {
 
     pub(crate) fn rows(&self) -> usize {
         self.chunks.iter().map(|c| c.rows).sum()
+    }
+
+    /// Takes the memory of the rows out, to hold it while something is made of them.
+    pub(crate) fn hand_over(&mut self) -> Reservation {
+        self.reservation.split_off(usize::MAX)
     }
 
     /// Replaces everything by the given rows.

@@ -4,13 +4,13 @@
 //! evaluated once for each of them; what remains is a range of codes, a set of codes, or nothing at all. So LIKE, IN,
 //! date functions and user functions cost the same as a comparison.
 
-use std::{rc::Rc, sync::Arc};
+use std::{cell::RefCell, rc::Rc, sync::Arc};
 
 use tandem_column::{ColumnStatistics, Result, Table, Type};
 use tandem_pipeline::{Comparison, Expr, SlotId, UserFunction, Value};
 
 use crate::{
-    Values, Vector,
+    Reservation, Values, Vector,
     evaluate::{self, Slots},
     frame::{Layout, Origin},
     set::Set,
@@ -117,7 +117,7 @@ fn compile_one(expr: &Expr, layout: &Layout, table: &Table, functions: &[Arc<Use
         None if *kind == Type::Boolean => Values::Boolean((min..=max).map(|v| v as u8).collect()),
         None => Values::Int((min..=max).collect()),
     };
-    let domain = Domain { slot, kind: kind.clone(), vector: Rc::new(Vector::new(all)) };
+    let domain = Domain { slot, kind: kind.clone(), vector: Rc::new(Vector::new(all)), text: layout.text() };
     // An error for a value that no row may have is not an error of the query: leave such predicates to the rows.
     let Ok(kept) = evaluate::select(expr, &domain, functions) else { return general() };
     if nulls {
@@ -232,6 +232,7 @@ struct Domain {
     slot: SlotId,
     kind: Type,
     vector: Rc<Vector>,
+    text: RefCell<Reservation>,
 }
 
 impl Slots for Domain {
@@ -244,5 +245,8 @@ impl Slots for Domain {
     }
     fn kind(&self, _: SlotId) -> &Type {
         &self.kind
+    }
+    fn reserve(&self, bytes: usize) -> Result<()> {
+        self.text.borrow_mut().add(bytes)
     }
 }

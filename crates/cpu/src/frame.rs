@@ -10,7 +10,7 @@ use tandem_column::{Bitmap, Column, Data, Part, Result, Type};
 use tandem_pipeline::{Slot, SlotId};
 
 use crate::{
-    BytesVector, Error, Values, Vector,
+    BytesVector, Error, MemoryBudget, Reservation, Values, Vector,
     build::Build,
     evaluate::Slots,
     kernel::{self, Rows},
@@ -51,6 +51,15 @@ pub(crate) struct Layout {
     pub(crate) builds: Vec<Option<Arc<Build>>>,
     /// For each step, the slots still needed after it.
     pub(crate) live: Vec<Vec<bool>>,
+    /// What text counts against while a frame has it.
+    pub(crate) memory: Arc<MemoryBudget>,
+}
+
+impl Layout {
+    /// Makes the reservation of a frame's text.
+    pub(crate) fn text(&self) -> RefCell<Reservation> {
+        RefCell::new(Reservation::new(&self.memory, "the text of a few thousand rows"))
+    }
 }
 
 /// Active rows and what is known of them.
@@ -61,6 +70,8 @@ pub(crate) struct Frame<'a> {
     rows: Active,
     vectors: RefCell<Vec<Option<Rc<Vector>>>>,
     matches: Vec<Matches>,
+    /// The memory of its text.
+    text: RefCell<Reservation>,
 }
 
 enum Active {
@@ -86,7 +97,8 @@ impl<'a> Frame<'a> {
 
     fn new(layout: &'a Layout, part: Option<&'a Part>, rows: Active) -> Frame<'a> {
         let vectors = RefCell::new(vec![None; layout.slots.len()]);
-        Frame { layout, part, rows, vectors, matches: vec![Matches::None; layout.builds.len()] }
+        let text = layout.text();
+        Frame { layout, part, rows, vectors, matches: vec![Matches::None; layout.builds.len()], text }
     }
 
     /// Returns how many rows are active.
@@ -137,29 +149,35 @@ impl<'a> Frame<'a> {
 
     /// Returns the frame of the rows at `positions` (indices of active rows, repeats allowed), keeping what is live
     /// after step `step`.
-    pub(crate) fn take(&self, positions: &[u32], step: usize) -> Frame<'a> {
+    ///
+    /// # Errors
+    /// Exhausted if text repeats so often that the memory budget is used up.
+    pub(crate) fn take(&self, positions: &[u32], step: usize) -> Result<Frame<'a>> {
         let rows = match &self.rows {
             Active::Run { start, .. } => positions.iter().map(|p| *start as u32 + p).collect(),
             Active::List(list) => positions.iter().map(|p| list[*p as usize]).collect(),
         };
         let live = &self.layout.live[step];
         let vectors = self.vectors.borrow();
-        let vectors = vectors
-            .iter()
-            .zip(live)
-            .map(|(vector, live)| vector.as_ref().filter(|_| *live).map(|v| Rc::new(v.take(positions))))
-            .collect();
+        let text = self.layout.text();
+        let taken = |(vector, live): (&Option<Rc<Vector>>, &bool)| {
+            let Some(vector) = vector.as_ref().filter(|_| *live) else { return Ok(None) };
+            text.borrow_mut().add(vector.text_bytes(positions))?;
+            Ok(Some(Rc::new(vector.take(positions))))
+        };
+        let vectors = vectors.iter().zip(live).map(taken).collect::<Result<_>>()?;
         let matches = self.matches.iter().map(|m| match m {
             Matches::Listed(rows) => Matches::Listed(Rc::new(positions.iter().map(|p| rows[*p as usize]).collect())),
             other => other.clone(),
         });
-        Frame {
+        Ok(Frame {
             layout: self.layout,
             part: self.part,
             rows: Active::List(rows),
             matches: matches.collect(),
             vectors: RefCell::new(vectors),
-        }
+            text,
+        })
     }
 }
 
@@ -176,15 +194,25 @@ impl Slots for Frame<'_> {
         &self.layout.slots
     }
 
+    fn reserve(&self, bytes: usize) -> Result<()> {
+        self.text.borrow_mut().add(bytes)
+    }
+
     fn vector(&self, slot: SlotId) -> Result<Rc<Vector>> {
         if let Some(vector) = &self.vectors.borrow()[slot] {
             return Ok(vector.clone());
         }
         let vector = match (&self.layout.origins[slot], self.part) {
-            (Origin::Source(column), Some(part)) => fetch(&part.columns[*column], self.rows()),
+            (Origin::Source(column), Some(part)) => {
+                let column = &part.columns[*column];
+                self.reserve(text_bytes(column, self.rows()))?;
+                fetch(column, self.rows())
+            }
             (Origin::Payload { step, payload }, _) if !matches!(self.matches[*step], Matches::None) => {
                 let build = self.layout.builds[*step].as_ref().expect("a payload slot belongs to a probe");
-                fetch_matches(&build.payload[*payload], &self.build_rows(*step)?)
+                let (column, rows) = (&build.payload[*payload], self.build_rows(*step)?);
+                self.reserve(text_bytes(column, Rows::List(&rows)))?;
+                fetch_matches(column, &rows)
             }
             _ if self.part.is_none() => Vector::nulls(self.kind(slot), self.count()),
             _ => return Err(Error::internal(format!("slot {slot} was read before its step"))),
@@ -193,6 +221,19 @@ impl Slots for Frame<'_> {
         self.vectors.borrow_mut()[slot] = Some(vector.clone());
         Ok(vector)
     }
+}
+
+/// Returns the bytes of the plain text of some rows; those of [`NO_MATCH`] have none.
+pub(crate) fn text_bytes(column: &Column, rows: Rows<'_>) -> usize {
+    let Data::Bytes { offsets, .. } = &column.data else { return 0 };
+    let bytes = match rows {
+        Rows::Run { start, count } => offsets[start + count] - offsets[start],
+        Rows::List(list) => {
+            let listed = list.iter().filter(|row| **row != NO_MATCH);
+            listed.map(|row| offsets[*row as usize + 1] - offsets[*row as usize]).sum()
+        }
+    };
+    bytes as usize
 }
 
 /// Fetches a column's values for some rows.
@@ -216,7 +257,7 @@ pub(crate) fn fetch(column: &Column, rows: Rows<'_>) -> Vector {
         Data::Float32(values) => Values::Float(pick(values, rows, f64::from)),
         Data::Float64(values) => Values::Float(pick(values, rows, |v| v)),
         Data::Bytes { offsets, bytes } => {
-            let mut out = BytesVector::with_capacity(rows.count(), 0);
+            let mut out = BytesVector::with_capacity(rows.count(), text_bytes(column, rows));
             let mut push = |row: usize| out.push(&bytes[offsets[row] as usize..offsets[row + 1] as usize]);
             match rows {
                 Rows::Run { start, count } => (start..start + count).for_each(&mut push),

@@ -17,7 +17,7 @@ use tandem_column::{Field, Result, Table, Type};
 use tandem_pipeline::{Expr, PipelineId, Query, SlotId, SortKey, Step, UserFunction};
 
 use crate::{
-    Error, MemoryBudget,
+    Error, MemoryBudget, Reservation,
     aggregate::{AggregatePlan, AggregateState},
     build::{Build, Use},
     collect::{Chunk, Collector, concat_all, in_order, to_table},
@@ -395,6 +395,15 @@ impl Job {
                 SinkState::Aggregate(state) => states.push(*state),
             }
         }
+        // What was collected is there until the result is, which is written once more, or twice where it is put in order first.
+        let taken = collectors.iter_mut().map(Collector::hand_over).chain(states.iter_mut().map(AggregateState::hand_over));
+        let held: Vec<Reservation> = taken.collect();
+        let copies = match &self.sink {
+            SinkPlan::Build { .. } | SinkPlan::Sort { .. } => 2,
+            SinkPlan::Aggregate(_) | SinkPlan::Materialize { .. } => 1,
+        };
+        let bytes = held.iter().map(Reservation::bytes).sum::<usize>().saturating_mul(copies);
+        let _copies = Reservation::take(&self.settings.memory, "the result of a pipeline", bytes)?;
         let (output, rows, bytes) = match &self.sink {
             _ if let Some(table) = kept => {
                 let rows = table.rows();

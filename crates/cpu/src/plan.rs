@@ -52,6 +52,7 @@ impl<'q> Planner<'q> {
             origins: origins.collect(),
             builds: vec![None; pipeline.steps.len()],
             live: pipeline.liveness(),
+            memory: settings.memory.clone(),
         };
         let domains = (0..pipeline.slots.len()).map(|slot| {
             let kind = Some(pipeline.slots[slot].kind.clone());

@@ -4,6 +4,7 @@
 //! repeat rows, a bounded number of pairs at a time, each batch sent on through the remaining steps.
 
 use std::{
+    cell::RefCell,
     rc::Rc,
     sync::{
         Arc,
@@ -15,10 +16,11 @@ use tandem_column::{Result, Type};
 use tandem_pipeline::{Expr, JoinKind, SlotId, UserFunction};
 
 use crate::{
-    Values, Vector,
+    Reservation, Values, Vector,
     build::Build,
     evaluate::{self, Slots},
-    frame::{Frame, Matches, NO_MATCH, fetch_matches},
+    frame::{Frame, Matches, NO_MATCH, fetch_matches, text_bytes},
+    kernel::Rows,
     job::Settings,
 };
 
@@ -67,7 +69,7 @@ impl ProbeStep {
             if matches!(self.kind, JoinKind::Inner | JoinKind::Left | JoinKind::Right | JoinKind::Full)
                 && !pairs_of.is_empty()
             {
-                let mut pairs = frame.take(pairs_of, self.step);
+                let mut pairs = frame.take(pairs_of, self.step)?;
                 pairs.set_matches(self.step, Matches::Listed(Rc::new(entries.to_vec())));
                 next(pairs)?;
             }
@@ -80,7 +82,7 @@ impl ProbeStep {
                 if rest.is_empty() {
                     return Ok(());
                 }
-                let mut unmatched = frame.take(&rest, self.step);
+                let mut unmatched = frame.take(&rest, self.step)?;
                 unmatched.set_matches(self.step, Matches::Listed(Rc::new(vec![NO_MATCH; rest.len()])));
                 next(unmatched)
             }
@@ -115,7 +117,7 @@ impl ProbeStep {
                     return Ok(());
                 }
                 if kept.len() < found.len() {
-                    frame = frame.take(&kept, self.step);
+                    frame = frame.take(&kept, self.step)?;
                 }
                 frame.set_matches(self.step, Matches::Listed(Rc::new(entries)));
                 next(frame)
@@ -156,7 +158,7 @@ impl ProbeStep {
                 match kept.len() {
                     0 => Ok(()),
                     all if all == hit.len() => next(frame),
-                    _ => next(frame.take(&kept, self.step)),
+                    _ => next(frame.take(&kept, self.step)?),
                 }
             }
         }
@@ -173,7 +175,8 @@ impl ProbeStep {
         let (mut positions, mut entries) = (Vec::with_capacity(PAIRS), Vec::with_capacity(PAIRS));
         let mut flush = |positions: &mut Vec<u32>, entries: &mut Vec<u32>| -> Result<()> {
             if let (Some(residual), false) = (&self.residual, positions.is_empty()) {
-                let pairs = Pairs { frame, first: self.first, positions, entries, build: &self.build };
+                let text = frame.layout.text();
+                let pairs = Pairs { frame, first: self.first, positions, entries, build: &self.build, text };
                 let kept = evaluate::select(residual, &pairs, functions)?;
                 let pick = |list: &[u32]| kept.iter().map(|k| list[*k as usize]).collect::<Vec<_>>();
                 (*positions, *entries) = (pick(positions), pick(entries));
@@ -221,6 +224,7 @@ struct Pairs<'p, 'a> {
     positions: &'p [u32],
     entries: &'p [u32],
     build: &'p Build,
+    text: RefCell<Reservation>,
 }
 
 impl Slots for Pairs<'_, '_> {
@@ -229,9 +233,20 @@ impl Slots for Pairs<'_, '_> {
     }
     fn vector(&self, slot: SlotId) -> Result<Rc<Vector>> {
         Ok(Rc::new(match slot.checked_sub(self.first) {
-            None => self.frame.vector(slot)?.take(self.positions),
-            Some(payload) => fetch_matches(&self.build.payload[payload], self.entries),
+            None => {
+                let all = self.frame.vector(slot)?;
+                self.reserve(all.text_bytes(self.positions))?;
+                all.take(self.positions)
+            }
+            Some(payload) => {
+                let column = &self.build.payload[payload];
+                self.reserve(text_bytes(column, Rows::List(self.entries)))?;
+                fetch_matches(column, self.entries)
+            }
         }))
+    }
+    fn reserve(&self, bytes: usize) -> Result<()> {
+        self.text.borrow_mut().add(bytes)
     }
     fn kind(&self, slot: SlotId) -> &Type {
         match slot.checked_sub(self.first) {

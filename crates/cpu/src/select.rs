@@ -139,7 +139,7 @@ impl Selection {
                 return Ok(None);
             }
             if kept.len() < frame.count() {
-                frame = frame.take(&kept, placed.step);
+                frame = frame.take(&kept, placed.step)?;
             }
         }
         Ok(Some(frame))
@@ -242,7 +242,7 @@ impl Selection {
                 return Ok(None);
             }
             if kept.len() < before {
-                frame = frame.take(&kept, placed.step);
+                frame = frame.take(&kept, placed.step)?;
             }
         }
         Ok(Some(frame))

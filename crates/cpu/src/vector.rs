@@ -62,6 +62,12 @@ impl BytesVector {
         self.len() == 0
     }
 
+    /// Returns how many bytes the values have in all.
+    #[inline]
+    pub fn byte_len(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Returns the value at a position.
     #[inline]
     pub fn get(&self, position: usize) -> &[u8] {
@@ -250,6 +256,20 @@ impl Vector {
     /// Makes a vector of booleans, each 0 or 1, that are not null.
     pub fn boolean(values: Vec<u8>) -> Vector {
         Vector::new(Values::Boolean(values))
+    }
+
+    /// Returns the bytes of text; codes have none.
+    #[inline]
+    pub(crate) fn byte_len(&self) -> usize {
+        if let Values::Bytes(values) = &self.values { values.byte_len() } else { 0 }
+    }
+
+    /// Returns the bytes of the text at some positions; codes have none.
+    pub(crate) fn text_bytes(&self, positions: &[u32]) -> usize {
+        match &self.values {
+            Values::Bytes(values) => positions.iter().map(|&position| values.get(position as usize).len()).sum(),
+            _ => 0,
+        }
     }
 
     /// Makes a vector of no rows.

@@ -40,9 +40,11 @@ pub struct Config {
     pub on_fallback: OnFallback,
     /// Worker threads; at least one.
     pub threads: usize,
-    /// Bytes that statements and resident tables may take together; `None` is without limit.
+    /// Bytes that statements, resident tables and cached columns may take together; `None` is four fifths of the machine's
+    /// memory.
     pub memory_limit: Option<usize>,
-    /// Bytes that cached columns of scanned files may take; `None` picks a quarter of the machine's memory.
+    /// Bytes that cached columns of scanned files may take; `None` picks a quarter of the machine's memory,
+    /// or half of the limit if that is less.
     pub cache_limit: Option<usize>,
     /// Rows that flow through a pipeline at a time.
     pub vector_rows: usize,

@@ -59,7 +59,8 @@ pub(crate) async fn create_table(
         None => {
             let planned = plan(&create.input, state, statement, mode, on_fallback).await?;
             let rows = execute_stream(planned.physical, state.task_ctx())?;
-            load(rows, fields, &name, &statement.runtime, &statement.budget).await?
+            // Its memory counts as the table's from here on.
+            load(rows, fields, &name, &statement.runtime, &statement.budget).await?.0
         }
     };
     let resident = ResidentTable::new(&name, schema, Arc::new(table), &statement.runtime, &statement.budget);
@@ -144,8 +145,9 @@ async fn whole_table(
     let (statement, cancel) = (statement.clone(), statement.stop.part());
     let report = statement.report.clone();
     let loading = tokio::task::spawn_blocking(move || {
-        let loaded = table.load(&columns, &[], &statement, &cancel)?;
+        let (loaded, hold) = table.load(&columns, &[], &statement, &cancel)?;
         // Text of which nothing is known was not tried as a dictionary: the loader does.
+        hold.hand_over(&statement.cache);
         let known = loaded.rows() == 0 || loaded.statistics.iter().all(|column| column.distinct.is_some());
         Ok::<_, Error>(known.then(|| match table {
             ScanTable::Resident(_) => Arc::unwrap_or_clone(loaded),

@@ -21,8 +21,8 @@ use datafusion::physical_plan::{
 };
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
-use tandem_column::Table;
-use tandem_runtime::{Cancel, Inputs, Options, QueryMetrics};
+use tandem_column::{Reservation, Table};
+use tandem_runtime::{Cancel, Execution, Inputs, Options, QueryMetrics};
 
 use crate::capture::Captured;
 use crate::error::external;
@@ -85,17 +85,25 @@ impl TandemExec {
     }
 
     /// Runs the query to its end, with blocks for the host's parts.
-    fn run(&self, blocks: Vec<Arc<Table>>, cancel: Cancel) -> impl FnOnce() -> Result<Table, Error> + Send + 'static {
+    fn run(
+        &self,
+        blocks: Vec<(Table, Reservation)>,
+        cancel: Cancel,
+    ) -> impl FnOnce() -> Result<Execution, Error> + Send + 'static {
         let captured = self.captured.clone();
         let (scans, statement, measured) = (self.scans.clone(), self.statement.clone(), self.metrics.clone());
         move || {
             let mut inputs = Inputs::default();
-            for (index, block) in blocks.into_iter().enumerate() {
-                inputs.blocks.insert(format!("input{index}"), block);
+            // The memory of the inputs, until the query has ended.
+            let (mut held, mut holds) = (Vec::new(), Vec::new());
+            for (index, (block, memory)) in blocks.into_iter().enumerate() {
+                inputs.blocks.insert(format!("input{index}"), Arc::new(block));
+                held.push(memory);
             }
             for (scan, table) in captured.scans.iter().zip(&scans) {
-                let table = table.load(&scan.columns, &scan.predicates, &statement, &cancel)?;
+                let (table, hold) = table.load(&scan.columns, &scan.predicates, &statement, &cancel)?;
                 inputs.tables.insert(scan.name.clone(), table);
+                holds.push(hold);
             }
             let options = Options {
                 vector_rows: statement.vector_rows,
@@ -122,8 +130,8 @@ impl TandemExec {
                 )));
             }
             statement.report.measured(execution.metrics.clone());
-            *measured.lock() = Some(execution.metrics);
-            Ok(execution.table)
+            *measured.lock() = Some(execution.metrics.clone());
+            Ok(execution)
         }
     }
 }
@@ -137,9 +145,10 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// Gives out a result table in batches of exactly the given schema.
-fn batches(table: Table, schema: SchemaRef, step: usize) -> impl Iterator<Item = Result<RecordBatch>> + Send {
-    let pieces: Vec<(usize, std::ops::Range<usize>)> = table
+/// Gives out a result in batches of exactly the given schema; its memory counts until the last.
+fn batches(execution: Execution, schema: SchemaRef, step: usize) -> impl Iterator<Item = Result<RecordBatch>> + Send {
+    let pieces: Vec<(usize, std::ops::Range<usize>)> = execution
+        .table
         .parts
         .iter()
         .enumerate()
@@ -148,7 +157,7 @@ fn batches(table: Table, schema: SchemaRef, step: usize) -> impl Iterator<Item =
             (0..rows).step_by(step).map(move |start| (number, start..rows.min(start + step)))
         })
         .collect();
-    pieces.into_iter().map(move |(part, range)| table.batch(part, range, &schema).map_err(external))
+    pieces.into_iter().map(move |(part, range)| execution.table.batch(part, range, &schema).map_err(external))
 }
 
 impl DisplayAs for TandemExec {
@@ -195,12 +204,12 @@ impl ExecutionPlan for TandemExec {
                 let rows = execute_stream(child.clone(), context.clone())?;
                 let name = format!("input{index}");
                 let block = load(rows, fields, &name, &this.statement.runtime, &this.statement.budget).await?;
-                blocks.push(Arc::new(block));
+                blocks.push(block);
             }
             let running = tokio::task::spawn_blocking(this.run(blocks, cancel));
-            let table = running.await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))??;
+            let execution = running.await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))??;
             let schema = this.schema.clone();
-            Ok::<_, DataFusionError>(futures::stream::iter(batches(table, schema, step)))
+            Ok::<_, DataFusionError>(futures::stream::iter(batches(execution, schema, step)))
         };
         let stream = futures::stream::once(result.boxed()).try_flatten().map(move |batch| {
             let _ = &guard;

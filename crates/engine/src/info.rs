@@ -194,11 +194,16 @@ pub(crate) fn table_name(path: &Path) -> String {
     stem.rsplit_once('.').map_or(stem, |(stem, _)| stem).to_string()
 }
 
-/// Returns the machine's memory in bytes; 4 GB where the system does not tell.
+/// Returns the memory in bytes that the machine, or the group of processes this one is in, has; 4 GB where the system does not
+/// tell.
 pub(crate) fn machine_memory() -> usize {
     let kilobytes = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
         line.split_whitespace().nth(1)?.parse::<usize>().ok()
     });
-    kilobytes.map_or(4 << 30, |kilobytes| kilobytes << 10)
+    let machine = kilobytes.map_or(4 << 30, |kilobytes| kilobytes << 10);
+    // Of control groups version 2, then 1; without a limit they say "max" or a number beyond the machine.
+    let group = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+    let limits = group.iter().filter_map(|path| std::fs::read_to_string(path).ok()?.trim().parse::<usize>().ok());
+    limits.fold(machine, usize::min)
 }

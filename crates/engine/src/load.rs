@@ -11,7 +11,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
 use parking_lot::Mutex;
-use tandem_column::{Field, LoadOptions, Loader, Table, Type};
+use tandem_column::{Field, LoadOptions, Loader, Reservation, Table, Type};
 use tandem_runtime::{Cancel, MemoryBudget, Runtime};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -32,16 +32,15 @@ pub(crate) fn fields(schema: &Schema) -> tandem_column::Result<Arc<[Field]>> {
     schema.fields().iter().map(convert).collect()
 }
 
-/// Reads a stream to its end and makes a table of its rows, in order.
+/// Reads a stream to its end and makes a table of its rows, in order; the reservation stands for its memory.
 pub(crate) async fn load(
     mut stream: SendableRecordBatchStream,
     fields: Arc<[Field]>,
     name: &str,
     runtime: &Arc<Runtime>,
-    budget: &MemoryBudget,
-) -> Result<Table> {
-    let byte_limit = (budget.limit() != usize::MAX).then(|| budget.limit().saturating_sub(budget.used()));
-    let options = LoadOptions { name: name.to_string(), byte_limit, ..LoadOptions::default() };
+    budget: &Arc<MemoryBudget>,
+) -> Result<(Table, Reservation)> {
+    let options = LoadOptions { name: name.to_string(), memory: budget.clone(), ..LoadOptions::default() };
     let loader = Arc::new(Loader::new(fields, options));
     let threads = runtime.threads();
     let (sender, receiver) = mpsc::channel::<(u64, RecordBatch)>(2 * threads);
@@ -92,7 +91,7 @@ pub(crate) async fn load(
     let runtime = runtime.clone();
     let finished = tokio::task::spawn_blocking(move || {
         let loader = Arc::into_inner(loader).expect("all workers have ended");
-        loader.finish_with(&parallel(&runtime))
+        loader.finish_held(&parallel(&runtime))
     });
     finished.await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?.map_err(external)
 }

@@ -19,13 +19,12 @@ use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use parking_lot::{Mutex, RwLock};
-use tandem_column::{Field, Table};
+use tandem_column::{Field, Reservation, Table};
 use tandem_runtime::{MemoryBudget, Runtime};
 
 use crate::Error;
 use crate::error::external;
 use crate::load::load;
-use crate::memory::Holding;
 use crate::planning::{Planning, ready};
 use crate::resident_exec::{ResidentExec, statistics};
 
@@ -44,7 +43,7 @@ struct Shared {
     schema: SchemaRef,
     table: RwLock<Arc<Table>>,
     /// The table's bytes in the budget; locked while rows are put in, so that insertions follow each other.
-    holding: Mutex<Holding>,
+    holding: Mutex<Reservation>,
     budget: Arc<MemoryBudget>,
     runtime: RuntimeHandle,
 }
@@ -69,7 +68,7 @@ impl ResidentTable {
         runtime: &Arc<Runtime>,
         budget: &Arc<MemoryBudget>,
     ) -> tandem_column::Result<ResidentTable> {
-        let holding = Holding::take(budget, table.byte_len(), &format!("the table '{name}'"))?;
+        let holding = Reservation::take(budget, format!("the table '{name}'"), table.byte_len())?;
         Ok(ResidentTable {
             shared: Arc::new(Shared {
                 name: name.to_string(),
@@ -113,13 +112,15 @@ impl ResidentTable {
 
 impl Shared {
     /// Puts new rows behind the old ones, or in their place; all of them or none.
-    fn insert(&self, rows: Table, operation: InsertOp) -> tandem_column::Result<()> {
+    fn insert(&self, (rows, held): (Table, Reservation), operation: InsertOp) -> tandem_column::Result<()> {
         let mut holding = self.holding.lock();
         let table = match operation {
             InsertOp::Append => self.table.read().clone().append(&rows)?,
             InsertOp::Overwrite | InsertOp::Replace => rows,
         };
-        holding.resize(table.byte_len(), &format!("the table '{}'", self.name))?;
+        // The new rows count with the table from here on.
+        drop(held);
+        holding.resize(table.byte_len())?;
         *self.table.write() = Arc::new(table);
         Ok(())
     }
@@ -213,7 +214,7 @@ impl DataSink for ResidentSink {
     async fn write_all(&self, data: SendableRecordBatchStream, _context: &Arc<TaskContext>) -> Result<u64> {
         let shared = self.shared.clone();
         let rows = load(data, self.fields.clone(), &shared.name, &shared.runtime.0, &shared.budget).await?;
-        let count = rows.rows() as u64;
+        let count = rows.0.rows() as u64;
         let operation = self.operation;
         let inserted = tokio::task::spawn_blocking(move || shared.insert(rows, operation));
         inserted.await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?.map_err(external)?;

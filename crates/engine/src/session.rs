@@ -75,16 +75,15 @@ impl Session {
             global if global.threads() == threads => global.clone(),
             _ => Runtime::new(threads),
         };
-        let budget = Arc::new(MemoryBudget::new(config.memory_limit.unwrap_or(usize::MAX)));
-        let cache_limit = config.cache_limit.unwrap_or_else(|| {
-            let share = info::machine_memory() / 4;
-            config.memory_limit.map_or(share, |limit| share.min(limit / 2))
-        });
+        let machine = info::machine_memory();
+        let limit = config.memory_limit.unwrap_or(machine / 5 * 4);
+        let budget = Arc::new(MemoryBudget::new(limit));
+        let cache_limit = config.cache_limit.unwrap_or((machine / 4).min(limit / 2));
         let tables = Arc::new(Tables::default());
         let context = context(threads, &budget, &tables)?;
         tables.attach(context.state_weak_ref());
         let host = Host::new(threads)?;
-        let cache = Cache::new(cache_limit);
+        let cache = Cache::within(&budget, cache_limit);
         let inner = Inner { config: RwLock::new(config), context, tables, budget, runtime, cache, host };
         Ok(Session { inner: Arc::new(inner) })
     }
@@ -270,7 +269,7 @@ impl Inner {
         Context {
             sql: sql.to_string(),
             tables: self.tables.all().into_iter().map(|(name, _)| name).collect(),
-            memory_limit: self.config.read().memory_limit,
+            memory_limit: Some(self.budget.limit()),
             ..Context::default()
         }
     }

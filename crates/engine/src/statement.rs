@@ -11,7 +11,7 @@ use datafusion::logical_expr::TableSource;
 use parking_lot::Mutex;
 use tandem_column::Table;
 use tandem_runtime::{Accelerator, Cancel, MemoryBudget, Runtime};
-use tandem_scan::{Cache, FileTable};
+use tandem_scan::{Cache, FileTable, Hold, Loading};
 
 use crate::capture::{TableResolver, TableStats};
 use crate::files::FileProvider;
@@ -44,25 +44,23 @@ pub(crate) enum ScanTable {
 }
 
 impl ScanTable {
-    /// Returns the rows' columns that a scan needs, resident.
+    /// Returns the rows' columns that a scan needs, resident, and their memory, if they are not a resident table's.
     pub(crate) fn load(
         &self,
         columns: &[usize],
         predicates: &[tandem_pipeline::Expr],
         statement: &Statement,
         cancel: &Cancel,
-    ) -> Result<Arc<Table>, Error> {
-        Ok(Arc::new(match self {
-            ScanTable::Resident(table) => table.project(columns),
-            ScanTable::Files(files) => files.load(
-                columns,
-                predicates,
-                &statement.cache,
-                &statement.runtime,
-                cancel,
-                &statement.report.progress,
-            )?,
-        }))
+    ) -> Result<(Arc<Table>, Hold), Error> {
+        let (table, hold) = match self {
+            ScanTable::Resident(table) => (table.project(columns), Hold::default()),
+            ScanTable::Files(files) => {
+                let (cache, runtime, memory) = (&*statement.cache, &*statement.runtime, &statement.budget);
+                let progress = &*statement.report.progress;
+                files.load(columns, predicates, &Loading { cache, runtime, memory, cancel, progress })?
+            }
+        };
+        Ok((Arc::new(table), hold))
     }
 
     fn statistics(&self) -> TableStats {
@@ -124,5 +122,17 @@ impl Statement {
 impl TableResolver for Statement {
     fn resolve(&self, source: &Arc<dyn TableSource>, _name: &TableReference) -> Option<TableStats> {
         self.see(source).map(|table| table.statistics())
+    }
+
+    fn admit(&self, source: &Arc<dyn TableSource>, columns: &[usize]) -> Result<(), String> {
+        let Some(ScanTable::Files(files)) = self.see(source) else { return Ok(()) };
+        let (bytes, most) = (files.decoded_bytes(columns), self.budget.limit() as u64 / 2);
+        match bytes > most {
+            true => Err(format!(
+                "its columns take {} MB, more than half of the memory limit, so the host reads them bit by bit",
+                bytes >> 20
+            )),
+            false => Ok(()),
+        }
     }
 }

@@ -14,13 +14,13 @@ use std::{
 
 use arrow::ipc::writer::StreamWriter;
 use prost::Message;
-use tandem_column::{Class, Error, Field, LoadOptions, Loader, Result, Table};
+use tandem_column::{Class, Error, Field, LoadOptions, Loader, Reservation, Result, Table};
 use tandem_pipeline::{
     Expr, Query, Slot, Source, Step,
     proto::{self as wire, decode},
 };
 use tandem_runtime::{Cancel, Inputs, MemoryBudget, Options, QueryMetrics};
-use tandem_scan::{LoadMetrics, Split, SplitColumn};
+use tandem_scan::{Hold, LoadMetrics, Loading, Split, SplitColumn};
 
 use crate::{
     Level, Place, arrival,
@@ -147,13 +147,13 @@ impl Command<'_> {
         };
         let memory = Arc::new(MemoryBudget::within(&self.daemon.memory, limit));
         let began = Instant::now();
-        let mut inputs = Inputs { blocks: self.blocks(&execute.blocks)?, ..Inputs::default() };
+        let mut inputs = Inputs { blocks: self.blocks(&execute.blocks, &memory)?, ..Inputs::default() };
         check_blocks(&query, &inputs.blocks)?;
         self.trailer.wait_ns = nanoseconds(began);
 
         let began = Instant::now();
         let metrics = LoadMetrics::default();
-        self.tables(&mut query, &execute.tables, &mut inputs, &metrics, limit)?;
+        let holds = self.tables(&mut query, &execute.tables, &mut inputs, &metrics, &memory)?;
         self.trailer.scan_ns = nanoseconds(began);
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         self.trailer.rows_in = inputs.tables.values().map(|table| table.rows() as u64).sum();
@@ -177,7 +177,7 @@ impl Command<'_> {
         };
         let options = Options { memory, cancel: self.cancel.clone(), devices, ..Options::default() };
         let execution = self.daemon.runtime.execute(&query, &inputs, &options)?;
-        drop(inputs);
+        drop((inputs, holds));
         self.trailer.compute_ns = nanoseconds(began);
         self.note(&execution.metrics);
 
@@ -203,8 +203,9 @@ impl Command<'_> {
         tables: &[proto::Table],
         inputs: &mut Inputs,
         metrics: &LoadMetrics,
-        limit: usize,
-    ) -> Result<()> {
+        memory: &Arc<MemoryBudget>,
+    ) -> Result<Vec<Hold>> {
+        let mut holds = Vec::new();
         for (index, pipeline) in query.pipelines.iter_mut().enumerate() {
             let slots = &pipeline.slots[..pipeline.source_columns()];
             let Source::Table { table: name, columns: chosen } = &mut pipeline.source else { continue };
@@ -221,27 +222,29 @@ impl Command<'_> {
                 _ => None,
             });
             let filters: Vec<Expr> = filters.collect();
-            let loaded = self.daemon.reader.load(
-                &columns,
-                table.case_sensitive,
-                &splits,
-                &filters,
-                limit,
-                &self.daemon.cache,
-                &self.daemon.runtime,
-                self.cancel,
-                &Default::default(),
-                metrics,
-            )?;
+            let loading = Loading {
+                cache: &self.daemon.cache,
+                runtime: &self.daemon.runtime,
+                memory,
+                cancel: self.cancel,
+                progress: &Default::default(),
+            };
+            let (loaded, hold) =
+                self.daemon.reader.load(&columns, table.case_sensitive, &splits, &filters, &loading, metrics)?;
+            holds.push(hold);
             *name = format!("{name} of pipeline {index}");
             *chosen = (0..columns.len()).collect();
             inputs.tables.insert(name.clone(), Arc::new(loaded));
         }
-        Ok(())
+        Ok(holds)
     }
 
     /// Finds the blocks of a command, asking its client for those that nobody sent yet.
-    fn blocks(&mut self, blocks: &[proto::Block]) -> Result<HashMap<String, Arc<Table>>> {
+    fn blocks(
+        &mut self,
+        blocks: &[proto::Block],
+        memory: &Arc<MemoryBudget>,
+    ) -> Result<HashMap<String, Arc<Table>>> {
         let daemon = self.daemon;
         let mut found: HashMap<String, Arc<Table>> = HashMap::new();
         let mut missing: Vec<usize> = (0..blocks.len()).collect();
@@ -262,7 +265,7 @@ impl Command<'_> {
             }
             let asked = !flights.is_empty();
             if asked {
-                for (index, table) in self.receive(flights)? {
+                for (index, table) in self.receive(flights, memory)? {
                     found.insert(blocks[index].name.clone(), table);
                 }
             }
@@ -275,13 +278,18 @@ impl Command<'_> {
     }
 
     /// Asks the client for blocks and takes them in.
-    fn receive<'b>(&mut self, mut flights: Vec<(usize, Flight<'b>)>) -> Result<Vec<(usize, Arc<Table>)>> {
+    fn receive<'b>(
+        &mut self,
+        mut flights: Vec<(usize, Flight<'b>)>,
+        memory: &Arc<MemoryBudget>,
+    ) -> Result<Vec<(usize, Arc<Table>)>> {
         let need = proto::Need { blocks: flights.iter().map(|(index, _)| *index as u32).collect() };
         self.wants_blocks.store(true, Ordering::Relaxed);
         self.writer.send(Kind::Need, &need.encode_to_vec()).map_err(|_| Error::cancelled())?;
         let limit = self.daemon.options.blocks << 20;
         let mut parts: HashMap<usize, Vec<u8>> = HashMap::new();
         let (mut bytes, mut found) = (0, Vec::new());
+        let mut held = Reservation::new(memory, "blocks on their way");
         while !flights.is_empty() {
             let frame = self.next_frame()?;
             let (index, payload) = match frame.payload.split_first_chunk::<4>() {
@@ -299,10 +307,11 @@ impl Command<'_> {
                         "blocks are larger than their room: raise --blocks ({limit} MB)"
                     )));
                 }
+                held.add(payload.len())?;
                 parts.entry(index).or_default().extend_from_slice(payload);
                 continue;
             }
-            let table = Arc::new(self.table(parts.remove(&index).unwrap_or_default())?);
+            let table = Arc::new(self.table(parts.remove(&index).unwrap_or_default(), memory)?);
             let (_, flight) = flights.swap_remove(at);
             flight.land(table.clone())?;
             self.trailer.blocks_received += 1;
@@ -333,9 +342,9 @@ impl Command<'_> {
     }
 
     /// Makes a resident table of an Arrow stream.
-    fn table(&self, bytes: Vec<u8>) -> Result<Table> {
+    fn table(&self, bytes: Vec<u8>, memory: &Arc<MemoryBudget>) -> Result<Table> {
         let (schema, batches) = arrival::read(bytes)?;
-        let options = LoadOptions { name: "block".into(), ..LoadOptions::default() };
+        let options = LoadOptions { name: "block".into(), memory: memory.clone(), ..LoadOptions::default() };
         let loader = Loader::new(Field::all_from_arrow(&schema)?, options);
         for (sequence, batch) in batches.into_iter().enumerate() {
             self.cancel.check()?;

@@ -9,7 +9,7 @@ use parquet::arrow::{
     arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder},
 };
 use tandem_runtime::{Cancel, Progress, Runtime};
-use tandem_scan::{Cache, FileTable, Format};
+use tandem_scan::{Cache, FileTable, Format, Loading};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -28,7 +28,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let find = |name: &&str| all.iter().position(|field| field == name).ok_or(format!("no column {name}"));
     let columns: Vec<usize> = names.iter().map(find).collect::<Result<_, _>>()?;
     let cache = Cache::new(0);
-    let load = |columns: &[usize]| table.load(columns, &[], &cache, &runtime, &Cancel::new(), &Progress::default());
+    let (cancel, progress, memory) = (Cancel::new(), Progress::default(), Default::default());
+    let loading = Loading { cache: &cache, runtime: &runtime, memory: &memory, cancel: &cancel, progress: &progress };
+    let load = |columns: &[usize]| table.load(columns, &[], &loading).map(|(table, _)| table);
     let best = |run: &mut dyn FnMut() -> Result<(), Box<dyn Error>>| -> Result<f64, Box<dyn Error>> {
         let mut best = f64::INFINITY;
         for _ in 0..repeats {

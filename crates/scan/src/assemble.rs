@@ -4,15 +4,15 @@ use std::{ops::Range, sync::Arc};
 
 use parking_lot::Mutex;
 use tandem_column::{
-    AlignedVec, Buffer, Code, Codes, Column, ColumnStatistics, Data, Dictionary, Field, PART_ROWS, Part, Result, Table,
-    Type, value_set, with_codes,
+    AlignedVec, Buffer, Code, Codes, Column, ColumnStatistics, Data, Dictionary, Field, PAGE, PART_ROWS, Part, Reservation,
+    Result, Table, Type, value_set, with_codes,
 };
 use tandem_runtime::{Cancel, Runtime};
 
 use crate::cache::Pieces;
 
 /// Row groups of more rows than this are split: a part should give every worker many morsels, not all of them.
-const SPLIT_ROWS: usize = 4 * PART_ROWS;
+pub(crate) const SPLIT_ROWS: usize = 4 * PART_ROWS;
 
 /// A dictionary of at most this many values pays whatever the number of rows.
 const SMALL_DICTIONARY: usize = 1 << 12;
@@ -47,8 +47,14 @@ fn slice(column: &Column, rows: Range<usize>) -> Column {
     }
 }
 
-/// Gives all pieces of a column one dictionary, or none: what a table requires. Pieces that fit already are shared.
-pub(crate) fn unify(pieces: &mut [Arc<Column>], runtime: &Runtime, cancel: &Cancel) -> Result<()> {
+/// Gives all pieces of a column one dictionary, or none: what a table requires. Pieces that fit already are shared; the
+/// memory of the others is taken from `memory` first.
+pub(crate) fn unify(
+    pieces: &mut [Arc<Column>],
+    runtime: &Runtime,
+    cancel: &Cancel,
+    memory: &mut Reservation,
+) -> Result<()> {
     let mut distinct: Vec<&Arc<Dictionary>> = Vec::new();
     let mut first = None;
     let (mut plain, mut rows) = (false, 0);
@@ -78,12 +84,20 @@ pub(crate) fn unify(pieces: &mut [Arc<Column>], runtime: &Runtime, cancel: &Canc
     if distinct.is_empty() {
         distinct.push(first);
     }
+    // Merging writes each value once more, and a code for each.
+    let values = distinct.iter().map(|dictionary| dictionary.byte_len() + dictionary.len() * size_of::<u64>());
+    memory.add(values.sum())?;
     let target = if plain { None } else { merge(&distinct, rows)? };
+    let bytes = |piece: &Arc<Column>| match &target {
+        Some(merged) => piece.rows * Codes::width_for(merged.dictionary.len() as u64) + piece.rows / 8 + PAGE,
+        None => piece.decoded_bytes() + PAGE,
+    };
+    memory.add(pieces.iter().map(bytes).sum())?;
     let changed: Vec<Mutex<Option<Arc<Column>>>> = pieces.iter().map(|_| Mutex::new(None)).collect();
     runtime.parallel(pieces.len(), cancel, |index| {
         *changed[index].lock() = match &target {
             Some(merged) => merged.adopt(&pieces[index]),
-            None => to_plain(&pieces[index]),
+            None => pieces[index].dictionary().map(|_| Arc::new(pieces[index].decode())),
         };
         Ok(())
     })?;
@@ -157,22 +171,6 @@ impl Merged {
         };
         Some(Arc::new(column))
     }
-}
-
-fn to_plain(column: &Column) -> Option<Arc<Column>> {
-    let Data::Dictionary { codes, dictionary } = &column.data else { return None };
-    let mut offsets = AlignedVec::with_capacity(column.rows + 1);
-    let mut bytes = AlignedVec::new();
-    offsets.push(0);
-    for (row, code) in codes.iter().enumerate() {
-        if column.is_valid(row) {
-            bytes.extend_from_slice(dictionary.get(code as u32));
-        }
-        offsets.push(bytes.len() as u64);
-    }
-    let validity = column.validity.clone();
-    let plain = Column::from_bytes(column.kind.clone(), offsets.into_buffer(), bytes.into_buffer(), validity);
-    Some(Arc::new(plain.with_blocks()))
 }
 
 /// Makes a table of columns' pieces, one of each per part.

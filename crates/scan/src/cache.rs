@@ -1,19 +1,21 @@
 //! Decoded columns that stay resident, within a byte budget.
 //!
 //! The unit is one column of one row group. What was used longest ago goes first when the budget is exceeded; a column
-//! larger than the whole budget is never kept. A column that two loads need at once is decoded by one of them while the
-//! other waits for it: decoding never waits for anything itself, so this cannot deadlock.
+//! larger than the whole budget is never kept. Columns that a statement is using stay, for dropping them would free nothing: so
+//! every column in memory counts once, here or against the statement that decoded it and got it back. A column that two
+//! loads need at once is decoded by one of them while the other waits for it: decoding never waits for anything itself,
+//! so this cannot deadlock.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicU64, Ordering},
     },
 };
 
 use parking_lot::{Condvar, Mutex};
-use tandem_column::{Column, Result};
+use tandem_column::{Column, MemoryBudget, Reclaim, Reservation, Result};
 
 use crate::file::Identity;
 
@@ -33,21 +35,33 @@ enum Slot {
     Pending,
     Ready {
         pieces: Pieces,
-        bytes: usize,
+        held: Reservation,
         used: u64,
     },
+}
+
+/// Returns the memory that pieces take, in bytes; a dictionary that they share counts once.
+pub(crate) fn byte_len(pieces: &[Arc<Column>]) -> usize {
+    let dictionary = pieces.first().and_then(|piece| piece.dictionary()).map_or(0, |dictionary| dictionary.byte_len());
+    dictionary + pieces.iter().map(|piece| piece.byte_len()).sum::<usize>()
+}
+
+/// Tells whether nobody but the cache has the pieces.
+fn is_idle(pieces: &Pieces) -> bool {
+    Arc::strong_count(pieces) == 1 && pieces.iter().all(|piece| Arc::strong_count(piece) == 1)
 }
 
 #[derive(Default)]
 struct State {
     slots: HashMap<Key, Slot>,
-    bytes: usize,
     clock: u64,
+    /// Insertions that do not look for room, because the last search found none.
+    patience: usize,
 }
 
 /// Decoded columns of files, kept within a byte budget. Shared by all tables of a session.
 pub struct Cache {
-    limit: usize,
+    memory: Arc<MemoryBudget>,
     state: Mutex<State>,
     decoded: Condvar,
     hits: AtomicU64,
@@ -57,8 +71,20 @@ pub struct Cache {
 impl Cache {
     /// Makes an empty cache that holds at most `limit_bytes` bytes of columns; 0 keeps nothing.
     pub fn new(limit_bytes: usize) -> Arc<Cache> {
+        Cache::counting(MemoryBudget::new(limit_bytes))
+    }
+
+    /// Makes an empty cache of at most `limit_bytes` bytes that count against `memory`, and are given up when it is used up.
+    pub fn within(memory: &Arc<MemoryBudget>, limit_bytes: usize) -> Arc<Cache> {
+        let cache = Cache::counting(MemoryBudget::within(memory, limit_bytes));
+        let reclaimer: Weak<dyn Reclaim> = Arc::downgrade(&(cache.clone() as Arc<dyn Reclaim>));
+        memory.reclaim_from(reclaimer);
+        cache
+    }
+
+    fn counting(memory: MemoryBudget) -> Arc<Cache> {
         Arc::new(Cache {
-            limit: limit_bytes,
+            memory: Arc::new(memory),
             state: Mutex::default(),
             decoded: Condvar::new(),
             hits: AtomicU64::new(0),
@@ -73,12 +99,12 @@ impl Cache {
 
     /// Returns the bytes of the columns held.
     pub fn byte_len(&self) -> usize {
-        self.state.lock().bytes
+        self.memory.used()
     }
 
     /// Returns the byte budget.
     pub fn limit(&self) -> usize {
-        self.limit
+        self.memory.limit()
     }
 
     /// Returns how many columns of row groups were found resident since the start.
@@ -97,15 +123,15 @@ impl Cache {
     }
 
     fn remove(&self, matches: impl Fn(&Key) -> bool) {
-        let mut state = self.state.lock();
-        let State { slots, bytes, .. } = &mut *state;
-        slots.retain(|key, slot| match slot {
-            Slot::Ready { bytes: size, .. } if matches(key) => {
-                *bytes -= *size;
-                false
-            }
-            _ => true,
-        });
+        let goes = |key: &Key, slot: &mut Slot| matches!(slot, Slot::Ready { .. }) && matches(key);
+        let gone: Vec<(Key, Slot)> = self.state.lock().slots.extract_if(|key, slot| goes(key, slot)).collect();
+        // Freed when nobody waits for the lock.
+        drop(gone);
+    }
+
+    /// Forgets some columns.
+    pub(crate) fn remove_columns(&self, keys: &HashSet<Key>) {
+        self.remove(|key| keys.contains(key));
     }
 
     /// Returns a column if it is resident.
@@ -125,8 +151,13 @@ impl Cache {
         }
     }
 
-    /// Returns a column, decoding it if it is neither resident nor being decoded by another thread.
-    pub(crate) fn get_or_decode(&self, key: Key, decode: impl FnOnce() -> Result<Pieces>) -> Result<Pieces> {
+    /// Returns a column, decoding it if it is neither resident nor being decoded by another thread. The reservation of a
+    /// column that finds no room here comes back.
+    pub(crate) fn get_or_decode(
+        &self,
+        key: Key,
+        decode: impl FnOnce() -> Result<(Pieces, Reservation)>,
+    ) -> Result<(Pieces, Option<Reservation>)> {
         let mut state = self.state.lock();
         loop {
             match state.slots.get(&key) {
@@ -134,7 +165,7 @@ impl Cache {
                 Some(Slot::Ready { .. }) => {
                     drop(state);
                     match self.get(&key) {
-                        Some(pieces) => return Ok(pieces),
+                        Some(pieces) => return Ok((pieces, None)),
                         None => state = self.state.lock(),
                     }
                 }
@@ -146,52 +177,75 @@ impl Cache {
         self.misses.fetch_add(1, Ordering::Relaxed);
         // Whatever happens, those who wait must wake up: on failure the slot is empty again and one of them decodes.
         let flight = Flight { cache: self, key };
-        let pieces = decode()?;
-        self.put(key, pieces.clone());
+        let (pieces, held) = decode()?;
+        let held = self.put(key, pieces.clone(), held)?;
         drop(flight);
-        Ok(pieces)
+        Ok((pieces, held))
     }
 
-    /// Keeps a column, in place of what was there.
-    pub(crate) fn put(&self, key: Key, pieces: Pieces) {
-        let bytes = pieces.iter().map(|piece| piece.byte_len()).sum();
+    /// Keeps a column, in place of what was there; gives its reservation back if there is no room for it.
+    ///
+    /// # Errors
+    /// Exhausted, if its memory went to somebody else in between.
+    pub(crate) fn put(&self, key: Key, pieces: Pieces, mut held: Reservation) -> Result<Option<Reservation>> {
+        let bytes = held.bytes();
         let mut state = self.state.lock();
-        if let Some(Slot::Ready { bytes, .. }) = state.slots.remove(&key) {
-            state.bytes -= bytes;
+        if matches!(state.slots.get(&key), Some(Slot::Ready { .. })) {
+            state.slots.remove(&key);
         }
-        if bytes > self.limit {
-            return;
+        if bytes > self.memory.limit() {
+            return Ok(Some(held));
         }
-        state.clock += 1;
-        let used = state.clock;
-        state.slots.insert(key, Slot::Ready { pieces, bytes, used });
-        state.bytes += bytes;
-        if state.bytes > self.limit {
-            self.evict(&mut state);
+        let room = self.memory.limit() - self.memory.used().min(self.memory.limit());
+        if bytes > room && state.patience > 0 {
+            state.patience -= 1;
+        } else if bytes > room {
+            // A little more, so that not every insertion has to search.
+            state.evict((bytes - room).max(self.memory.limit() / 16));
+        }
+        // The bytes change hands: where both count against one budget, they must be free first.
+        held.resize(0)?;
+        match Reservation::take_free(&self.memory, "cached columns", bytes) {
+            Some(kept) => {
+                state.clock += 1;
+                let used = state.clock;
+                state.slots.insert(key, Slot::Ready { pieces, held: kept, used });
+                Ok(None)
+            }
+            None => {
+                drop(state);
+                held.resize(bytes)?;
+                Ok(Some(held))
+            }
         }
     }
+}
 
-    /// Drops what was used longest ago, down to a little below the budget so that not every insertion has to search.
-    fn evict(&self, state: &mut State) {
-        let target = self.limit - self.limit / 16;
-        let mut by_use: Vec<(u64, Key, usize)> = state
-            .slots
-            .iter()
-            .filter_map(|(key, slot)| match slot {
-                Slot::Ready { used, bytes, .. } => Some((*used, *key, *bytes)),
-                Slot::Pending => None,
-            })
-            .collect();
+impl State {
+    /// Drops what was used longest ago and is not in use, until `bytes` are free or nothing is left to drop.
+    fn evict(&mut self, bytes: usize) {
+        let idle = self.slots.iter().filter_map(|(key, slot)| match slot {
+            Slot::Ready { pieces, used, held } if is_idle(pieces) => Some((*used, *key, held.bytes())),
+            _ => None,
+        });
+        let mut by_use: Vec<(u64, Key, usize)> = idle.collect();
         by_use.sort_unstable_by_key(|&(used, ..)| used);
-        // The newest stays: it fits the budget by itself.
-        by_use.pop();
-        for (_, key, bytes) in by_use {
-            if state.bytes <= target {
+        let mut freed = 0;
+        for (_, key, size) in by_use {
+            if freed >= bytes {
                 break;
             }
-            state.slots.remove(&key);
-            state.bytes -= bytes;
+            self.slots.remove(&key);
+            freed += size;
         }
+        // While all is in use, a search for each insertion would be quadratic.
+        self.patience = if freed < bytes { self.slots.len() / 16 } else { 0 };
+    }
+}
+
+impl Reclaim for Cache {
+    fn reclaim(&self, bytes: usize) {
+        self.state.lock().evict(bytes);
     }
 }
 
@@ -226,16 +280,27 @@ mod tests {
         Arc::new([Arc::new(Column::from_i64(Type::Int64, vec![1; 1000], None))])
     }
 
+    fn one() -> usize {
+        byte_len(&pieces())
+    }
+
+    fn reserved(memory: &Arc<MemoryBudget>) -> Reservation {
+        Reservation::take(memory, "test", one()).expect("room")
+    }
+
+    fn put(cache: &Cache, group: u32, pieces: Pieces) -> Option<Reservation> {
+        cache.put(key(group), pieces, reserved(&Arc::default())).expect("room")
+    }
+
     #[test]
     fn least_recently_used_goes_first() {
-        let one = pieces().iter().map(|piece| piece.byte_len()).sum::<usize>();
-        let cache = Cache::new(one * 4);
+        let cache = Cache::new(one() * 4);
         for group in 0..4 {
-            cache.put(key(group), pieces());
+            assert!(put(&cache, group, pieces()).is_none());
         }
         assert!(cache.get(&key(0)).is_some());
-        cache.put(key(4), pieces());
-        assert!(cache.byte_len() <= one * 4);
+        assert!(put(&cache, 4, pieces()).is_none());
+        assert!(cache.byte_len() <= one() * 4);
         assert!(cache.get(&key(0)).is_some() && cache.get(&key(4)).is_some());
         assert!(cache.get(&key(1)).is_none());
         cache.clear();
@@ -243,23 +308,46 @@ mod tests {
     }
 
     #[test]
+    fn what_is_in_use_stays_and_counts_once() {
+        let memory = Arc::new(MemoryBudget::new(one() * 6));
+        let cache = Cache::within(&memory, one() * 2);
+        let used: Vec<Pieces> = (0..3).map(|_| pieces()).collect();
+        let held: Vec<Option<Reservation>> = used
+            .iter()
+            .enumerate()
+            .map(|(group, used)| cache.put(key(group as u32), used.clone(), reserved(&memory)).expect("room"))
+            .collect();
+        // Two are the cache's, the third is its user's.
+        assert!(held[0].is_none() && held[1].is_none() && held[2].is_some());
+        assert_eq!((cache.byte_len(), memory.used()), (one() * 2, one() * 3));
+        // A query that needs all gets nothing of what is in use, and everything once it is not.
+        assert!(memory.take(one() * 4, "a query").is_err());
+        drop((used, held));
+        assert!(memory.take(one() * 5, "a query").is_ok());
+        assert_eq!(cache.byte_len(), one());
+    }
+
+    #[test]
     fn nothing_is_kept_without_a_budget() {
         let cache = Cache::new(0);
-        assert!(cache.get_or_decode(key(0), || Ok(pieces())).is_ok());
-        assert_eq!((cache.byte_len(), cache.misses()), (0, 1));
+        let memory = Arc::default();
+        let (_, held) = cache.get_or_decode(key(0), || Ok((pieces(), reserved(&memory)))).expect("decodes");
+        assert_eq!((cache.byte_len(), cache.misses(), memory.used()), (0, 1, one()));
+        drop(held);
+        assert_eq!(memory.used(), 0);
     }
 
     #[test]
     fn one_thread_decodes_and_failures_do_not_stick() {
         let cache = Cache::new(1 << 20);
         assert!(cache.get_or_decode(key(0), || Err(Error::input("no"))).is_err());
-        let decodes = AtomicU64::new(0);
+        let (decodes, memory) = (AtomicU64::new(0), Arc::default());
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     let found = cache.get_or_decode(key(0), || {
                         decodes.fetch_add(1, Ordering::Relaxed);
-                        Ok(pieces())
+                        Ok((pieces(), reserved(&memory)))
                     });
                     assert!(found.is_ok());
                 });

@@ -19,7 +19,8 @@ use arrow::{
     datatypes::{DataType, Field as ArrowField, Schema, SchemaRef},
     error::ArrowError,
 };
-use tandem_column::{Error, Field, LoadOptions, Loader, Result};
+use parking_lot::Mutex;
+use tandem_column::{Error, Field, LoadOptions, Loader, Reservation, Result};
 
 use crate::{
     Compression,
@@ -119,7 +120,7 @@ impl CsvFiles {
     pub(crate) fn load(&self, request: &Request<'_>) -> Result<Loaded> {
         whole::load(self.identity, request, Some(0), |columns| {
             let schema: Arc<[Field]> = columns.iter().map(|&column| self.fields[column].clone()).collect();
-            let loader = Loader::new(schema, LoadOptions::default());
+            let loader = Loader::new(schema, LoadOptions { memory: request.memory.clone(), ..LoadOptions::default() });
             let mut sequence = 0;
             for (path, identity) in &self.files {
                 let (file, now) = file::open(path)?;
@@ -133,7 +134,7 @@ impl CsvFiles {
                     false => self.in_order(path, file, columns, &loader, sequence, request)?,
                 };
             }
-            loader.finish_with(&whole::on(request.runtime))
+            loader.finish_held(&whole::on(request.runtime))
         })
     }
 
@@ -196,20 +197,45 @@ impl CsvFiles {
         sequence: u64,
         request: &Request<'_>,
     ) -> Result<u64> {
-        let file = parking_lot::Mutex::new(Some(file));
+        let file = Mutex::new(Some(file));
         let next = std::sync::atomic::AtomicU64::new(sequence);
         request.runtime.parallel(1, request.cancel, |_| {
             let Some(file) = file.lock().take() else { return Ok(()) };
             let text = reader(file, self.compression).map_err(|error| file::unreadable(path, &error))?;
+            let read = Mutex::new((Reservation::new(request.memory, "the lines of a text file"), Ok(())));
+            let text = Metered { text, read: &read };
             let batches = self.builder(columns, self.header).with_batch_size(BATCH_ROWS).build(text);
-            let fail = |error: ArrowError| wrong(path, &error, 0, Some(&self.schema));
+            let fail = |error: ArrowError| match std::mem::replace(&mut read.lock().1, Ok(())) {
+                Ok(()) => wrong(path, &error, 0, Some(&self.schema)),
+                Err(exhausted) => exhausted,
+            };
             for batch in batches.map_err(fail)? {
                 request.cancel.check()?;
+                read.lock().0.resize(0)?;
                 loader.append(next.fetch_add(1, Ordering::Relaxed), batch.map_err(fail)?)?;
             }
             Ok(())
         })?;
         Ok(next.into_inner())
+    }
+}
+
+/// Text that counts from when it is read until it is rows: one value of a small compressed file may be larger than memory.
+struct Metered<'a, R> {
+    text: R,
+    /// The memory of what was read, and why there was none.
+    read: &'a Mutex<(Reservation, Result<()>)>,
+}
+
+impl<R: Read> Read for Metered<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.text.read(buffer)?;
+        let (held, failed) = &mut *self.read.lock();
+        held.add(count).map_err(|error| {
+            *failed = Err(error);
+            std::io::Error::from(std::io::ErrorKind::OutOfMemory)
+        })?;
+        Ok(count)
     }
 }
 

@@ -102,7 +102,7 @@ impl IpcFiles {
     pub(crate) fn load(&self, request: &Request<'_>) -> Result<Loaded> {
         whole::load(self.identity, request, self.counted, |columns| {
             let schema: Arc<[Field]> = columns.iter().map(|&column| self.fields[column].clone()).collect();
-            let loader = Loader::new(schema, LoadOptions::default());
+            let loader = Loader::new(schema, LoadOptions { memory: request.memory.clone(), ..LoadOptions::default() });
             let mut tasks = Vec::new();
             for (file, (_, _, batches)) in self.files.iter().enumerate() {
                 tasks.extend((0..*batches).map(|batch| (file, batch)));
@@ -127,7 +127,7 @@ impl IpcFiles {
                 let Some(read) = read else { return Err(file::damaged(path, "a batch is missing")) };
                 loader.append(task as u64, read)
             })?;
-            loader.finish_with(&whole::on(request.runtime))
+            loader.finish_held(&whole::on(request.runtime))
         })
     }
 }

@@ -25,7 +25,7 @@ mod whole;
 
 pub use cache::Cache;
 pub use format::{Compression, Format};
-pub use load::LoadMetrics;
+pub use load::{Hold, LoadMetrics, Loading};
 pub use split::{Split, SplitColumn, SplitReader};
 pub use table::FileTable;
 pub use tandem_column::{Class, Error, Result};

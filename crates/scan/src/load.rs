@@ -8,17 +8,48 @@ use std::{
     },
 };
 
-use tandem_column::{Column, Data, Error, Field, Result, Scalar, Type};
+use tandem_column::{Column, Data, Error, Field, MemoryBudget, Reservation, Result, Scalar, Type};
 use tandem_pipeline::{Expr, Value};
 use tandem_runtime::{Cancel, Progress, Runtime};
 
 use crate::{
     Cache, assemble,
-    cache::{Key, Pieces},
+    cache::{Key, Pieces, byte_len},
     file::{self, Identity},
     parquet::{self, ParquetFile, Worker},
     predicate::{self, Test},
 };
+
+/// What a load works with.
+#[derive(Clone, Copy)]
+pub struct Loading<'a> {
+    /// Columns that are resident already, and where new ones stay.
+    pub cache: &'a Cache,
+    /// The workers.
+    pub runtime: &'a Runtime,
+    /// What columns count against that the cache does not keep.
+    pub memory: &'a Arc<MemoryBudget>,
+    /// Stops the load.
+    pub cancel: &'a Cancel,
+    /// Counts rows times columns.
+    pub progress: &'a Progress,
+}
+
+/// The memory of loaded columns, in the cache or beside it. Lives as long as they are in use.
+#[derive(Debug, Default)]
+pub struct Hold {
+    /// Columns of the cache, which keeps those that somebody has.
+    pub(crate) kept: Vec<(Key, Pieces)>,
+    /// The others.
+    pub(crate) held: Vec<Reservation>,
+}
+
+impl Hold {
+    /// Lets go of the memory, also in the cache: the columns are somebody else's from now on, who has to count them.
+    pub fn hand_over(self, cache: &Cache) {
+        cache.remove_columns(&self.kept.iter().map(|(key, _)| *key).collect());
+    }
+}
 
 /// What a load asks for.
 pub(crate) struct Request<'a> {
@@ -27,9 +58,23 @@ pub(crate) struct Request<'a> {
     pub(crate) predicates: &'a [Expr],
     pub(crate) cache: &'a Cache,
     pub(crate) runtime: &'a Runtime,
+    pub(crate) memory: &'a Arc<MemoryBudget>,
     pub(crate) cancel: &'a Cancel,
     pub(crate) progress: &'a Progress,
     pub(crate) metrics: &'a LoadMetrics,
+}
+
+impl<'a> Request<'a> {
+    pub(crate) fn new(
+        schema: &'a Arc<[Field]>,
+        columns: &'a [usize],
+        predicates: &'a [Expr],
+        loading: &Loading<'a>,
+        metrics: &'a LoadMetrics,
+    ) -> Request<'a> {
+        let Loading { cache, runtime, memory, cancel, progress } = *loading;
+        Request { schema, columns, predicates, cache, runtime, memory, cancel, progress, metrics }
+    }
 }
 
 /// What a load did, counted as it goes on.
@@ -70,15 +115,30 @@ impl Input {
     }
 }
 
-/// Rows of each part, and of each column its pieces, one per part.
-pub(crate) type Loaded = (Vec<usize>, Vec<Vec<Arc<Column>>>);
+/// What was loaded.
+pub(crate) struct Loaded {
+    /// Rows of each part.
+    pub(crate) rows: Vec<usize>,
+    /// Of each column its pieces, one per part.
+    pub(crate) pieces: Vec<Vec<Arc<Column>>>,
+    pub(crate) hold: Hold,
+}
 
 /// A row group that is not excluded yet, and its decoded columns in the request's order.
 struct Group {
     input: usize,
     group: usize,
     rows: usize,
-    columns: Vec<OnceLock<Pieces>>,
+    columns: Vec<OnceLock<Decoded>>,
+}
+
+/// A column of a row group.
+struct Decoded {
+    pieces: Pieces,
+    /// The same as the cache has them, with the file's type.
+    kept: Pieces,
+    /// Their memory, if the cache does not have them.
+    held: Option<Reservation>,
 }
 
 /// Returns the old identities of files that changed.
@@ -124,8 +184,7 @@ pub(crate) fn parquet(inputs: &[Input], together: bool, request: &Request<'_>) -
         let all: Vec<usize> = (0..request.columns.len()).collect();
         decode(inputs, &groups, &all, together, request)?;
     }
-    let loaded = collect(&groups, request.columns.len())?;
-    keep_unified(inputs, &groups, loaded, request)
+    collect(inputs, groups, request)
 }
 
 /// Returns the row groups that statistics do not exclude.
@@ -156,10 +215,10 @@ impl Group {
     }
 
     fn may_match(&self, tests: &[Test]) -> bool {
-        let pieces = self.columns.iter().filter_map(OnceLock::get).map(|pieces| pieces.len()).max().unwrap_or(1);
+        let decoded = |column: usize| self.columns[column].get().map(|decoded| &decoded.pieces);
+        let pieces = (0..self.columns.len()).filter_map(decoded).map(|pieces| pieces.len()).max().unwrap_or(1);
         (0..pieces).any(|piece| {
-            let column =
-                |column: usize| self.columns[column].get().and_then(|pieces| pieces.get(piece)).map(|piece| &**piece);
+            let column = |column: usize| decoded(column).and_then(|pieces| pieces.get(piece)).map(|piece| &**piece);
             let rows = tests.iter().find_map(|test| column(test.column)).map_or(self.rows, |column| column.rows);
             predicate::any_match(tests, column, rows)
         })
@@ -167,17 +226,17 @@ impl Group {
 }
 
 /// Gives pieces the type asked for. Only types that the same bits hold differ from those of the file.
-fn relabel(pieces: Pieces, kind: &Type) -> Pieces {
+fn relabel(pieces: &Pieces, kind: &Type) -> Pieces {
     match pieces.first() {
         Some(first) if first.kind != *kind && matches!(first.data, Data::Int { .. } | Data::Wide(_)) => {
             pieces.iter().map(|piece| Arc::new(Column { kind: kind.clone(), ..Column::clone(piece) })).collect()
         }
-        _ => pieces,
+        _ => pieces.clone(),
     }
 }
 
 /// Makes a column of one value.
-fn constant(kind: &Type, value: &Value, rows: usize) -> Result<Pieces> {
+fn constant(kind: &Type, value: &Value, rows: usize, memory: &Arc<MemoryBudget>) -> Result<Decoded> {
     if !value.fits(kind) {
         return Err(Error::input(format!(
             "a value that is not in the files does not fit its column: {value} is no {kind}"
@@ -196,11 +255,13 @@ fn constant(kind: &Type, value: &Value, rows: usize) -> Result<Pieces> {
             return Err(Error::unsupported(format!("columns of type {kind} run on the host")));
         }
     };
-    Ok(assemble::split(Column::constant(kind.clone(), scalar, rows).with_blocks()))
+    let width = if wide { size_of::<i128>() } else { size_of::<f64>() };
+    let held = Reservation::take(memory, "the values of a partition", rows.saturating_mul(width))?;
+    let pieces = assemble::split(Column::constant(kind.clone(), scalar, rows).with_blocks());
+    Ok(Decoded { kept: pieces.clone(), pieces, held: Some(held) })
 }
 
 /// A worker's buffers and the file it read last.
-#[derive(Default)]
 struct Reader {
     worker: Worker,
     open: Option<(usize, File)>,
@@ -219,7 +280,7 @@ fn decode(
         for &position in positions {
             let kind = &request.schema[request.columns[position]].kind;
             let found = match &inputs[group.input].origins[position] {
-                Origin::Constant(value) => Some(constant(kind, value, group.rows)?),
+                Origin::Constant(value) => Some(constant(kind, value, group.rows, request.memory)?),
                 Origin::Stored(column) => {
                     let found = request.cache.get(&group.key(inputs, *column));
                     if found.is_none() {
@@ -227,12 +288,12 @@ fn decode(
                     } else {
                         request.metrics.cached.fetch_add(1, Ordering::Relaxed);
                     }
-                    found.map(|pieces| relabel(pieces, kind))
+                    found.map(|kept| Decoded { pieces: relabel(&kept, kind), kept, held: None })
                 }
             };
-            if let Some(pieces) = found {
+            if let Some(decoded) = found {
                 request.progress.done.fetch_add(group.rows as u64, Ordering::Relaxed);
-                let _ = group.columns[position].set(pieces);
+                let _ = group.columns[position].set(decoded);
             }
         }
     }
@@ -248,66 +309,90 @@ fn decode(
         true => all[position],
         false => parquet::range_of(std::slice::from_ref(file), column).0,
     };
-    request.runtime.parallel_with(tasks.len(), request.cancel, Reader::default, |reader, task| {
+    let reader = || Reader { worker: Worker::new(request.memory), open: None };
+    request.runtime.parallel_with(tasks.len(), request.cancel, reader, |reader, task| {
         let (index, position, column) = tasks[task];
         let group = &groups[index];
         let parquet = &files[group.input];
-        let pieces = request.cache.get_or_decode(group.key(inputs, column), || {
+        let (kept, held) = request.cache.get_or_decode(group.key(inputs, column), || {
             if reader.open.as_ref().is_none_or(|(open, _)| *open != group.input) {
                 reader.open = Some((group.input, parquet.reopen()?));
             }
             let Some((_, file)) = &reader.open else { return Err(Error::internal("a file that was just opened")) };
             let range = range(parquet, position, column);
-            let decoded = parquet::decode(parquet, file, group.group, column, range, &mut reader.worker);
+            let name = parquet.path.file_name().unwrap_or(parquet.path.as_os_str()).display();
+            let what = format!("column {} of {name}", parquet.fields[column].name);
+            let mut held = Reservation::new(request.memory, what);
+            let decoded = parquet::decode(parquet, file, group.group, column, range, &mut reader.worker, &mut held);
             // A file written to in place gives other bytes than its footer says: that is the better message.
             if Identity::of_file(&parquet.path, file)? != parquet.identity {
                 return Err(file::changed(&parquet.path));
             }
             request.metrics.bytes.fetch_add(parquet.chunk_bytes(group.group, column), Ordering::Relaxed);
-            decoded.map(assemble::split)
+            let pieces = assemble::split(decoded?);
+            held.resize(byte_len(&pieces))?;
+            Ok((pieces, held))
         })?;
         request.metrics.decoded.fetch_add(1, Ordering::Relaxed);
         request.progress.done.fetch_add(group.rows as u64, Ordering::Relaxed);
-        let _ = group.columns[position].set(relabel(pieces, &request.schema[request.columns[position]].kind));
+        let pieces = relabel(&kept, &request.schema[request.columns[position]].kind);
+        let _ = group.columns[position].set(Decoded { pieces, kept, held });
         Ok(())
     })?;
     Ok(())
 }
 
-fn collect(groups: &[Group], columns: usize) -> Result<Loaded> {
+/// Puts the columns of row groups together. Text gets one dictionary and is kept so, that the next load has nothing to do.
+fn collect(inputs: &[Input], groups: Vec<Group>, request: &Request<'_>) -> Result<Loaded> {
     let mut rows = Vec::new();
-    let mut pieces: Vec<Vec<Arc<Column>>> = vec![Vec::new(); columns];
-    for group in groups {
+    for group in &groups {
         match group.columns.first().and_then(OnceLock::get) {
-            Some(first) => rows.extend(first.iter().map(|piece| piece.rows)),
+            Some(first) => rows.extend(first.pieces.iter().map(|piece| piece.rows)),
             None => rows.push(group.rows),
         }
-        for (all, column) in pieces.iter_mut().zip(&group.columns) {
-            let Some(column) = column.get() else { return Err(Error::internal("a column was not decoded")) };
-            all.extend(column.iter().cloned());
-        }
     }
-    Ok((rows, pieces))
-}
-
-/// Gives text columns one dictionary and keeps them so, that the next load has nothing to do.
-fn keep_unified(inputs: &[Input], groups: &[Group], loaded: Loaded, request: &Request<'_>) -> Result<Loaded> {
-    let (rows, mut pieces) = loaded;
-    for (position, column) in pieces.iter_mut().enumerate() {
-        let before = column.clone();
-        assemble::unify(column, request.runtime, request.cancel)?;
+    let missing = || Error::internal("a column was not decoded");
+    let keys: Vec<Vec<Option<Key>>> = groups
+        .iter()
+        .map(|group| {
+            let key = |origin: &Origin| match origin {
+                Origin::Stored(column) => Some(group.key(inputs, *column)),
+                Origin::Constant(_) => None,
+            };
+            inputs[group.input].origins.iter().map(key).collect()
+        })
+        .collect();
+    let mut groups: Vec<_> = groups.into_iter().map(|group| group.columns.into_iter()).collect();
+    let (mut pieces, mut hold) = (Vec::with_capacity(request.columns.len()), Hold::default());
+    for position in 0..request.columns.len() {
+        let column = groups.iter_mut().map(|columns| columns.next().and_then(OnceLock::into_inner).ok_or_else(missing));
+        let column: Vec<Decoded> = column.collect::<Result<_>>()?;
+        let before: Vec<Arc<Column>> = column.iter().flat_map(|decoded| decoded.pieces.iter().cloned()).collect();
+        let mut after = before.clone();
+        let mut changed = Reservation::new(request.memory, "the dictionary of a column");
+        assemble::unify(&mut after, request.runtime, request.cancel, &mut changed)?;
+        // A dictionary that all share counts with the first.
+        let mut dictionary = after.first().and_then(|piece| piece.dictionary()).map_or(0, |shared| shared.byte_len());
         let mut start = 0;
-        for group in groups {
-            let count = group.columns[position].get().map_or(0, |pieces| pieces.len());
-            let range = start..start + count;
-            start += count;
-            let changed = |index: usize| !Arc::ptr_eq(&before[index], &column[index]);
-            if let Origin::Stored(stored) = inputs[group.input].origins[position]
-                && range.clone().any(changed)
-            {
-                request.cache.put(group.key(inputs, stored), column[range].into());
+        for (decoded, keys) in column.into_iter().zip(&keys) {
+            let range = start..start + decoded.pieces.len();
+            start = range.end;
+            if range.clone().all(|at| Arc::ptr_eq(&before[at], &after[at])) {
+                hold.kept.extend(keys[position].map(|key| (key, decoded.kept)));
+                hold.held.extend(decoded.held);
+                continue;
             }
+            drop(decoded);
+            let new: Pieces = after[range].into();
+            let codes: usize = new.iter().map(|piece| piece.byte_len()).sum();
+            let own = changed.split_off(codes + std::mem::take(&mut dictionary));
+            hold.kept.extend(keys[position].map(|key| (key, new.clone())));
+            hold.held.extend(match keys[position] {
+                Some(key) => request.cache.put(key, new, own)?,
+                None => Some(own),
+            });
         }
+        pieces.push(after);
     }
-    Ok((rows, pieces))
+    Ok(Loaded { rows, pieces, hold })
 }

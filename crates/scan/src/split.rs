@@ -9,12 +9,11 @@ use std::{collections::HashMap, path::PathBuf, sync::Arc};
 use parking_lot::Mutex;
 use tandem_column::{Error, Field, Result, Table, Type};
 use tandem_pipeline::{Expr, Value};
-use tandem_runtime::{Cancel, Progress, Runtime};
 
 use crate::{
     Cache, assemble,
     file::Identity,
-    load::{self, Input, LoadMetrics, Origin, Request},
+    load::{self, Hold, Input, LoadMetrics, Loaded, Loading, Origin, Request},
     parquet::{Int96, ParquetFile},
     summary::Summaries,
 };
@@ -71,41 +70,37 @@ impl SplitReader {
     }
 
     /// Loads the columns of ranges. `predicates`, over positions in `columns` and joined by "and", are a hint: row
-    /// groups in which no row matches may be left out. `byte_limit` bounds what may be decoded. Blocks; runs on the runtime's workers.
+    /// groups in which no row matches may be left out. The hold lives as long as the table is used. Blocks; runs on the
+    /// runtime's workers.
     ///
     /// # Errors
     /// Input, if a file is missing, damaged or not the one that was planned for. Unsupported, if a column's type in a file does
-    /// not become the one asked for. Exhausted, if it is too large, or cancelled.
+    /// not become the one asked for. Exhausted, if the memory budget is used up, or cancelled.
     pub fn load(
         &self,
         columns: &[SplitColumn],
         case_sensitive: bool,
         splits: &[Split],
         predicates: &[Expr],
-        byte_limit: usize,
-        cache: &Cache,
-        runtime: &Runtime,
-        cancel: &Cancel,
-        progress: &Progress,
+        loading: &Loading<'_>,
         metrics: &LoadMetrics,
-    ) -> Result<Table> {
+    ) -> Result<(Table, Hold)> {
         let mut inputs = Vec::with_capacity(splits.len());
         for split in splits {
-            cancel.check()?;
-            let file = self.open(split, cache)?;
+            loading.cancel.check()?;
+            let file = self.open(split, loading.cache)?;
             let range = split.start..split.start.saturating_add(split.length);
             let groups = (0..file.groups()).filter(|group| range.contains(&file.group_middle(*group))).collect();
             let origins = origins(&file, columns, case_sensitive, split)?;
             inputs.push(Input { file, groups, origins });
         }
-        check_size(&inputs, byte_limit)?;
         let schema: Arc<[Field]> = columns.iter().map(|column| column.field.clone()).collect();
         let all: Vec<usize> = (0..columns.len()).collect();
-        let request = Request { schema: &schema, columns: &all, predicates, cache, runtime, cancel, progress, metrics };
-        let (rows, pieces) = load::parquet(&inputs, false, &request)?;
+        let request = Request::new(&schema, &all, predicates, loading, metrics);
+        let Loaded { rows, pieces, hold } = load::parquet(&inputs, false, &request)?;
         let names: Vec<Vec<usize>> =
             pieces.iter().map(|pieces| pieces.iter().map(|piece| Arc::as_ptr(piece) as usize).collect()).collect();
-        let statistics = self.summaries.of(&names, &schema, &pieces, DETAILED_ROWS, runtime, cancel)?;
+        let statistics = self.summaries.of(&names, &schema, &pieces, DETAILED_ROWS, loading.runtime, loading.cancel)?;
         for (field, statistics) in schema.iter().zip(statistics.iter()) {
             if !field.nullable && statistics.nulls > 0 {
                 let name = &field.name;
@@ -114,7 +109,7 @@ impl SplitReader {
                 )));
             }
         }
-        Ok(assemble::table(schema, &rows, &pieces, statistics))
+        Ok((assemble::table(schema, &rows, &pieces, statistics), hold))
     }
 
     /// Returns a file's footer, read again if the file changed.
@@ -200,28 +195,5 @@ fn becomes(stored: &Type, wanted: &Type) -> bool {
             }
         }
         _ => false,
-    }
-}
-
-/// Refuses ranges that are too large to decode.
-fn check_size(inputs: &[Input], limit: usize) -> Result<()> {
-    let stored = |input: &Input| {
-        let columns = input.origins.iter().filter_map(|origin| match origin {
-            Origin::Stored(column) => Some(*column),
-            Origin::Constant(_) => None,
-        });
-        let columns: Vec<usize> = columns.collect();
-        let bytes = |group: usize| columns.iter().map(|column| input.file.decoded_bytes(group, *column)).sum::<u64>();
-        input.groups.iter().map(|group| bytes(*group)).sum::<u64>()
-    };
-    let bytes: u64 = inputs.iter().map(stored).sum();
-    match bytes > limit as u64 {
-        false => Ok(()),
-        true => Err(Error::exhausted(format!(
-            "the memory limit is too small for the columns of a split: raise it, or make splits smaller (limit {} MB, \
-             columns {} MB)",
-            limit >> 20,
-            bytes >> 20
-        ))),
     }
 }

@@ -6,14 +6,13 @@ use arrow::datatypes::SchemaRef;
 use parking_lot::{Mutex, RwLock};
 use tandem_column::{ColumnStatistics, Error, Field, Result, Table};
 use tandem_pipeline::Expr;
-use tandem_runtime::{Cancel, Progress, Runtime};
 
 use crate::{
-    Cache, Format, assemble,
+    Format, assemble,
     csv::CsvFiles,
     file::Identity,
     ipc::IpcFiles,
-    load::{self, Input, LoadMetrics, Request},
+    load::{self, Hold, Input, LoadMetrics, Loaded, Loading, Request},
     parquet::{self, Int96, ParquetFile},
     summary::{DETAILED_ROWS, Summaries},
 };
@@ -108,6 +107,25 @@ impl FileTable {
         }
     }
 
+    /// Returns about how many bytes columns take in memory, as far as the files say: an estimate, for planning only.
+    pub fn decoded_bytes(&self, columns: &[usize]) -> u64 {
+        match &*self.source.read() {
+            Source::Parquet(files) => {
+                let of = |file: &Arc<ParquetFile>| {
+                    let groups = (0..file.groups()).flat_map(|group| columns.iter().map(move |column| (group, column)));
+                    // A row takes a byte at least, however small its pages.
+                    let bytes = groups.map(|(group, &column)| {
+                        file.decoded_bytes(group, column).max(file.group_rows(group) as u64)
+                    });
+                    bytes.fold(0, u64::saturating_add)
+                };
+                files.iter().map(of).fold(0, u64::saturating_add)
+            }
+            Source::Csv(files) => files.identity().size,
+            Source::Arrow(files) => files.identity().size,
+        }
+    }
+
     /// Returns what the files say of each column: range and nulls of integers, and an estimate of distinct values.
     ///
     /// For planning only: writers may be wrong, and files may change; what a load finds is in the table's statistics. A
@@ -135,19 +153,13 @@ impl FileTable {
     }
 
     /// Loads columns, in the order asked for. `predicates`, over positions in `columns` and joined by "and", are a hint:
-    /// row groups in which no row matches may be left out. Blocks; runs on the runtime's workers.
+    /// row groups in which no row matches may be left out. The hold lives as long as the table is used. Blocks; runs on the
+    /// runtime's workers.
     ///
     /// # Errors
-    /// If a file is missing, damaged or of another schema than before; if a column's type is not supported; if cancelled.
-    pub fn load(
-        &self,
-        columns: &[usize],
-        predicates: &[Expr],
-        cache: &Cache,
-        runtime: &Runtime,
-        cancel: &Cancel,
-        progress: &Progress,
-    ) -> Result<Table> {
+    /// If a file is missing, damaged or of another schema than before; if a column's type is not supported; if the memory
+    /// budget is used up; if cancelled.
+    pub fn load(&self, columns: &[usize], predicates: &[Expr], loading: &Loading<'_>) -> Result<(Table, Hold)> {
         for &column in columns {
             match self.unsupported.get(column) {
                 Some(Some(reason)) => return Err(Error::unsupported(reason.clone())),
@@ -156,10 +168,10 @@ impl FileTable {
             }
         }
         let source = self.refresh()?;
-        self.retired.lock().drain(..).for_each(|identity| cache.remove_file(identity));
+        self.retired.lock().drain(..).for_each(|identity| loading.cache.remove_file(identity));
         let metrics = &LoadMetrics::default();
-        let request = Request { schema: &self.schema, columns, predicates, cache, runtime, cancel, progress, metrics };
-        let (rows, pieces) = match source {
+        let request = Request::new(&self.schema, columns, predicates, loading, metrics);
+        let Loaded { rows, pieces, hold } = match source {
             Source::Parquet(files) => {
                 let inputs: Vec<Input> = files.iter().map(|file| Input::whole(file, columns)).collect();
                 load::parquet(&inputs, true, &request)?
@@ -168,8 +180,9 @@ impl FileTable {
             Source::Arrow(files) => files.load(&request)?,
         };
         let fields: Arc<[Field]> = columns.iter().map(|&column| self.schema[column].clone()).collect();
-        let statistics = self.summaries.of(columns, &fields, &pieces, DETAILED_ROWS, runtime, cancel)?;
-        Ok(assemble::table(fields, &rows, &pieces, statistics))
+        let statistics =
+            self.summaries.of(columns, &fields, &pieces, DETAILED_ROWS, loading.runtime, loading.cancel)?;
+        Ok((assemble::table(fields, &rows, &pieces, statistics), hold))
     }
 
     /// Looks whether files changed; those that did are opened again.

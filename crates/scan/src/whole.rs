@@ -2,13 +2,13 @@
 
 use std::{path::Path, sync::Arc};
 
-use tandem_column::{Column, Result, Table};
+use tandem_column::{Column, Reservation, Result, Table};
 use tandem_runtime::{Cancel, Runtime};
 
 use crate::{
-    cache::{Key, Pieces},
+    cache::{Key, Pieces, byte_len},
     file::Identity,
-    load::{Loaded, Request},
+    load::{Hold, Loaded, Request},
 };
 
 /// Loads columns: resident ones as they are, the others with `read`, which gets their positions in the file, ascending.
@@ -17,7 +17,7 @@ pub(crate) fn load(
     identity: Identity,
     request: &Request<'_>,
     counted: Option<usize>,
-    read: impl Fn(&[usize]) -> Result<Table>,
+    read: impl Fn(&[usize]) -> Result<(Table, Reservation)>,
 ) -> Result<Loaded> {
     let key = |column: usize| Key { file: identity, group: 0, column: column as u32 };
     let mut wanted: Vec<usize> = request.columns.to_vec();
@@ -28,12 +28,14 @@ pub(crate) fn load(
     }
     let mut found: Vec<(usize, Option<Pieces>)> =
         wanted.iter().map(|&column| (column, request.cache.get(&key(column)))).collect();
+    let mut hold = Hold::default();
     let missing: Vec<usize> = found.iter().filter(|(_, pieces)| pieces.is_none()).map(|(column, _)| *column).collect();
     if !missing.is_empty() {
-        let table = read(&missing)?;
+        let (table, mut held) = read(&missing)?;
         for (position, &column) in missing.iter().enumerate() {
             let pieces: Pieces = table.parts.iter().map(|part| part.columns[position].clone()).collect();
-            request.cache.put(key(column), pieces.clone());
+            let own = held.split_off(byte_len(&pieces));
+            hold.held.extend(request.cache.put(key(column), pieces.clone(), own)?);
             if let Some((_, slot)) = found.iter_mut().find(|(known, _)| *known == column) {
                 *slot = Some(pieces);
             }
@@ -44,7 +46,9 @@ pub(crate) fn load(
         found.map(|pieces| pieces.to_vec()).unwrap_or_default()
     };
     let rows = wanted.first().map_or_else(Vec::new, |&column| pieces(column).iter().map(|piece| piece.rows).collect());
-    Ok((rows, request.columns.iter().map(|&column| pieces(column)).collect()))
+    let columns = request.columns.iter().map(|&column| pieces(column)).collect();
+    hold.kept.extend(found.into_iter().filter_map(|(column, pieces)| Some((key(column), pieces?))));
+    Ok(Loaded { rows, pieces: columns, hold })
 }
 
 /// Returns the identity that columns are kept under, if one of the files changed.

@@ -17,7 +17,7 @@ use rand_chacha::ChaCha8Rng;
 use tandem_column::Table;
 use tandem_pipeline::{Comparison, Expr, Value};
 use tandem_runtime::{Cancel, Progress, Runtime};
-use tandem_scan::{Cache, FileTable, Format};
+use tandem_scan::{Cache, FileTable, Format, Loading};
 
 fn random(seed: u64) -> ChaCha8Rng {
     println!("seed {seed}");
@@ -87,8 +87,14 @@ fn read_with_arrow(path: &Path) -> RecordBatch {
     concat_batches(&schema, &batches).expect("one schema")
 }
 
+/// Lends everything that a load needs.
+fn with<T>(cache: &Cache, runtime: &Runtime, cancel: &Cancel, load: impl FnOnce(&Loading<'_>) -> T) -> T {
+    load(&Loading { cache, runtime, memory: &Default::default(), cancel, progress: &Progress::default() })
+}
+
 fn load(table: &FileTable, columns: &[usize], predicates: &[Expr], cache: &Cache) -> tandem_column::Result<Table> {
-    table.load(columns, predicates, cache, Runtime::global(), &Cancel::new(), &Progress::default())
+    with(cache, Runtime::global(), &Cancel::new(), |loading| table.load(columns, predicates, loading))
+        .map(|(table, _)| table)
 }
 
 fn check(path: &Path, what: &str) {
@@ -505,7 +511,7 @@ fn random_damage_never_panics() {
             let cache = Cache::new(0);
             for column in 0..table.schema().len() {
                 let columns = [column];
-                let _ = table.load(&columns, &[], &cache, &runtime, &Cancel::new(), &Progress::default());
+                let _ = with(&cache, &runtime, &Cancel::new(), |loading| table.load(&columns, &[], loading));
             }
             let _ = table.statistics();
         }
@@ -521,9 +527,8 @@ fn cancelled_loads_stop() {
     let table = FileTable::open(vec![path], Format::Parquet).expect("a good file");
     let cancel = Cancel::new();
     cancel.cancel();
-    let error = table
-        .load(&[0, 1], &[], &Cache::new(0), Runtime::global(), &cancel, &Progress::default())
-        .expect_err("cancelled");
+    let loaded = with(&Cache::new(0), Runtime::global(), &cancel, |loading| table.load(&[0, 1], &[], loading));
+    let error = loaded.expect_err("cancelled");
     assert!(error.is_cancelled());
 }
 

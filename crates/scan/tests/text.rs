@@ -9,10 +9,17 @@ use arrow::{
 };
 use tandem_column::{Scalar, Table, Type};
 use tandem_runtime::{Cancel, Progress, Runtime};
-use tandem_scan::{Cache, Compression, FileTable, Format};
+use tandem_scan::{Cache, Compression, FileTable, Format, Loading};
 
 fn load(table: &FileTable, columns: &[usize], cache: &Cache) -> tandem_column::Result<Table> {
-    table.load(columns, &[], cache, Runtime::global(), &Cancel::new(), &Progress::default())
+    let loading = Loading {
+        cache,
+        runtime: Runtime::global(),
+        memory: &Default::default(),
+        cancel: &Cancel::new(),
+        progress: &Progress::default(),
+    };
+    table.load(columns, &[], &loading).map(|(table, _)| table)
 }
 
 fn open(path: &Path) -> tandem_column::Result<FileTable> {

@@ -39,6 +39,8 @@ pub(super) struct Accumulator {
     /// How many rows contributed to each group; not kept where every row does (see `counted`).
     counts: Vec<i64>,
     counted: bool,
+    /// Bytes of the texts that are kept.
+    text: usize,
 }
 
 #[derive(Debug)]
@@ -93,7 +95,7 @@ impl Accumulator {
                 _ => State::Spread(Vec::new()),
             }
         };
-        Accumulator { aggregate: aggregate.clone(), argument, state, counts: Vec::new(), counted }
+        Accumulator { aggregate: aggregate.clone(), argument, state, counts: Vec::new(), counted, text: 0 }
     }
 
     fn smallest(&self) -> bool {
@@ -192,6 +194,7 @@ impl Accumulator {
             for row in 0..rows {
                 let slot = &mut first[groups.of(row)];
                 if slot.is_none() {
+                    self.text += vector.values.bytes(row).len();
                     *slot = Some(vector.value(row, &self.argument));
                 }
             }
@@ -217,8 +220,10 @@ impl Accumulator {
                 let value = values.bytes(row);
                 let better = if smallest { value < best[group].as_slice() } else { value > best[group].as_slice() };
                 if self.counts[group] == 0 || better {
+                    let before = best[group].capacity();
                     best[group].clear();
                     best[group].extend_from_slice(value);
+                    self.text += best[group].capacity() - before;
                 }
                 self.counts[group] += 1;
             }),
@@ -457,7 +462,7 @@ impl Accumulator {
             State::BestBytes(_) | State::First(_) => 48,
             State::Distinct { seen, .. } => return seen.len() * 80,
         };
-        self.size() * each + self.counts.len() * 8
+        self.size() * each + self.counts.len() * 8 + self.text
     }
 }
 

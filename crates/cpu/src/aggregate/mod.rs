@@ -18,12 +18,11 @@ use tandem_pipeline::{
 };
 
 use crate::{
-    Error, MemoryBudget, Values, Vector,
+    Error, MemoryBudget, Reservation, Values, Vector,
     collect::{Chunk, to_table},
     evaluate::Slots,
     frame::{Frame, Layout},
     job::Parallel,
-    memory::Reservation,
     range::Domain,
 };
 
@@ -120,6 +119,20 @@ fn may_pass(aggregate: &Aggregate, argument: &Type, range: Option<(i64, i64)>, r
         let most = low.unsigned_abs().max(high.unsigned_abs());
         low < 0 && high > 0 && most.saturating_mul(rows.min(MOST_ROWS) as u128) > limit
     })
+}
+
+impl AggregateState {
+    /// Takes the memory of the groups. When a table or a list grows, it is there once more in its new size.
+    fn reserve(&mut self) -> Result<()> {
+        let accumulators = self.accumulators.iter().map(Accumulator::byte_len).sum::<usize>();
+        let bytes = self.table.as_ref().map_or(0, GroupTable::byte_len) + accumulators;
+        self.reservation.grow_to(2 * bytes)
+    }
+
+    /// Takes the memory of the groups out, to hold it while something is made of them.
+    pub(crate) fn hand_over(&mut self) -> Reservation {
+        self.reservation.split_off(usize::MAX)
+    }
 }
 
 impl AggregatePlan {
@@ -226,8 +239,6 @@ impl AggregatePlan {
                 numbers = table.groups(frame)?;
                 let groups = table.len();
                 state.accumulators.iter_mut().for_each(|a| a.resize(groups));
-                let bytes = table.byte_len() + state.accumulators.iter().map(Accumulator::byte_len).sum::<usize>();
-                state.reservation.grow_to(bytes)?;
                 Groups::Each(&numbers)
             }
         };
@@ -250,7 +261,7 @@ impl AggregatePlan {
             };
             accumulator.update(groups, rows, vector.as_deref(), mask.as_deref());
         }
-        Ok(())
+        state.reserve()
     }
 
     /// Describes the sink for a kernel; `stands` tells what may stand for a slot's value, and how many such there are.
@@ -361,8 +372,7 @@ impl AggregatePlan {
                 accumulator.absorb(group as usize, numbers, places, planned.dictionary.as_deref());
             }
         }
-        let bytes = group_table.byte_len() + state.accumulators.iter().map(Accumulator::byte_len).sum::<usize>();
-        state.reservation.grow_to(bytes)?;
+        state.reserve()?;
         Ok(rows)
     }
 

@@ -23,7 +23,7 @@ pub(super) fn function(
     let varies = operands.iter().any(|operand| matches!(operand, Operand::Vector(_)));
     match function {
         Function::Concat if varies && kinds.iter().all(|kind| matches!(kind, Type::String | Type::Null)) => {
-            return Ok(text::concat(&operands, evaluator.rows()).into());
+            return Ok(text::concat(evaluator.slots, &operands)?.into());
         }
         Function::Concat | Function::Greatest | Function::Least => {}
         _ if operands.iter().any(Operand::is_null) => return Ok(Operand::Constant(Value::Null)),
@@ -33,7 +33,7 @@ pub(super) fn function(
                 (Function::Truncate(field), [Operand::Vector(vector)]) => {
                     date::truncate(field, vector, &kinds[0], kind)
                 }
-                _ => text::fast(function, &operands, &kinds, kind)
+                _ => text::fast(evaluator.slots, function, &operands, &kinds, kind)?
                     .or_else(|| number::fast(function, &operands, &kinds, kind)),
             };
             if let Some(vector) = fast {

@@ -18,6 +18,7 @@ mod kernels;
 mod like;
 mod logic;
 mod membership;
+mod meter;
 mod number;
 mod operand;
 mod rowwise;
@@ -32,7 +33,7 @@ use std::{cell::RefCell, rc::Rc, sync::Arc};
 use tandem_column::{Error, Result, Type};
 use tandem_pipeline::{Expr, Slot, SlotId, UserFunction, Value};
 
-use crate::vector::{Values, Vector};
+use crate::vector::{Values, Vector, bytes};
 use operand::Operand;
 pub use supports::supports;
 
@@ -44,6 +45,13 @@ pub trait Slots {
     fn vector(&self, slot: SlotId) -> Result<Rc<Vector>>;
     /// Returns a slot's type.
     fn kind(&self, slot: SlotId) -> &Type;
+    /// Takes memory for values of varying length that are about to be computed, for as long as the rows are worked on.
+    ///
+    /// # Errors
+    /// Exhausted if the memory budget is used up.
+    fn reserve(&self, _bytes: usize) -> Result<()> {
+        Ok(())
+    }
     /// Returns the slots with their names, so that errors can name them; none where names are not known.
     fn named(&self) -> &[Slot] {
         &[]
@@ -53,7 +61,11 @@ pub trait Slots {
 /// Computes an expression for every active row.
 pub fn evaluate(expr: &Expr, slots: &dyn Slots, functions: &[Arc<UserFunction>]) -> Result<Rc<Vector>> {
     let evaluator = Evaluator { slots, functions };
-    Ok(evaluator.operand(expr)?.into_vector(|| evaluator.kind(expr), slots.rows()))
+    let operand = evaluator.operand(expr)?;
+    if let Operand::Constant(value) = &operand {
+        slots.reserve(bytes(value).len().saturating_mul(slots.rows()))?;
+    }
+    Ok(operand.into_vector(|| evaluator.kind(expr), slots.rows()))
 }
 
 /// Returns the positions, ascending, of the rows where a predicate is true (not false, not null).
@@ -84,9 +96,15 @@ impl Slots for Subset<'_> {
         if let Some((_, vector)) = self.taken.borrow().iter().find(|(taken, _)| *taken == slot) {
             return Ok(vector.clone());
         }
-        let vector = Rc::new(self.slots.vector(slot)?.take(self.positions));
+        let all = self.slots.vector(slot)?;
+        self.slots.reserve(all.text_bytes(self.positions))?;
+        let vector = Rc::new(all.take(self.positions));
         self.taken.borrow_mut().push((slot, vector.clone()));
         Ok(vector)
+    }
+
+    fn reserve(&self, bytes: usize) -> Result<()> {
+        self.slots.reserve(bytes)
     }
 
     fn kind(&self, slot: SlotId) -> &Type {

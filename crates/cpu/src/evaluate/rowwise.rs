@@ -9,8 +9,9 @@ use tandem_pipeline::{
 };
 
 use super::Evaluator;
+use super::meter::{Meter, most_bytes};
 use super::operand::Operand;
-use crate::vector::{Values, Vector, bytes_value};
+use crate::vector::{Values, Vector, bytes, bytes_value};
 
 /// Computes `f` of the operands' values for each row.
 pub(super) fn compute(
@@ -32,7 +33,7 @@ pub(super) fn compute(
     if varying.is_empty() {
         return f(&arguments).map(Operand::Constant);
     }
-    let mut out = Vector::empty(kind);
+    let (mut out, mut meter) = (Vector::empty(kind), Meter::new(evaluator.slots));
     if let [at] = varying[..]
         && let Operand::Vector(vector) = &operands[at]
         && let Values::Code { codes, dictionary } = &vector.values
@@ -49,7 +50,9 @@ pub(super) fn compute(
                 };
                 known[code] = Some(f(&arguments)?);
             }
-            out.push(known[code].as_ref().expect("computed above"));
+            let value = known[code].as_ref().expect("computed above");
+            meter.reach(out.byte_len() + bytes(value).len())?;
+            out.push(value);
         }
         return Ok(out.into());
     }
@@ -57,7 +60,9 @@ pub(super) fn compute(
         for &at in &varying {
             arguments[at] = operands[at].value(row, &kinds[at]);
         }
-        out.push(&f(&arguments)?);
+        let value = f(&arguments)?;
+        meter.reach(out.byte_len() + bytes(&value).len())?;
+        out.push(&value);
     }
     Ok(out.into())
 }
@@ -131,7 +136,11 @@ pub(super) fn function(
     kinds: &[Type],
     kind: &Type,
 ) -> Result<Operand> {
-    compute(evaluator, kind, operands, kinds, |values| scalar::function(function, kind, kinds, values))
+    let mut meter = Meter::new(evaluator.slots);
+    compute(evaluator, kind, operands, kinds, |values| {
+        meter.reach(most_bytes(function, values))?;
+        scalar::function(function, kind, kinds, values)
+    })
 }
 
 /// Calls a user function with each row's arguments.

@@ -1,8 +1,10 @@
 //! Text functions of one varying argument: over all rows, or over a dictionary's distinct values where these are fewer.
 
-use tandem_column::Type;
+use tandem_column::{Result, Type};
 use tandem_pipeline::{Function, Value, scalar};
 
+use super::Slots;
+use super::meter::{Meter, most_replaced};
 use super::operand::Operand;
 use crate::vector::{BytesVector, Values, Vector, bytes, integer, word};
 
@@ -25,25 +27,37 @@ pub(super) fn measure<R: Copy + Default>(values: &Values, f: impl Fn(&[u8]) -> R
     }
 }
 
-/// Computes a text of each text, which `f` appends.
-fn rewrite(values: &Values, f: impl Fn(&str, &mut Vec<u8>)) -> Values {
-    let f = |value: &[u8], out: &mut Vec<u8>| f(text(value), out);
-    let mut out = BytesVector::with_capacity(values.len(), 0);
+/// Computes a text of each text, which `f` appends; `most` tells how long it may become.
+fn rewrite(
+    slots: &dyn Slots,
+    values: &Values,
+    most: impl Fn(&str) -> usize,
+    f: impl Fn(&str, &mut Vec<u8>),
+) -> Result<Values> {
+    let each = |out: &mut BytesVector, meter: &mut Meter<'_>, value: &[u8]| -> Result<()> {
+        let value = text(value);
+        meter.reach(out.byte_len() + most(value))?;
+        out.push_with(|out| f(value, out));
+        Ok(())
+    };
+    let (mut out, mut meter) = (BytesVector::with_capacity(values.len(), 0), Meter::new(slots));
     match values {
         Values::Code { codes, dictionary } if pays(dictionary.len(), codes.len()) => {
-            let mut table = BytesVector::with_capacity(dictionary.len(), 0);
-            dictionary.iter().for_each(|value| table.push_with(|out| f(value, out)));
+            let (mut table, mut entries) = (BytesVector::with_capacity(dictionary.len(), 0), Meter::new(slots));
+            dictionary.iter().try_for_each(|value| each(&mut table, &mut entries, value))?;
             for &code in codes {
-                out.push(if table.is_empty() { &[] } else { table.get(code as usize) });
+                let value = if table.is_empty() { &[] } else { table.get(code as usize) };
+                meter.reach(out.byte_len() + value.len())?;
+                out.push(value);
             }
         }
         Values::Code { codes, dictionary } => {
-            codes.iter().for_each(|&code| out.push_with(|out| f(word(dictionary, code), out)));
+            codes.iter().try_for_each(|&code| each(&mut out, &mut meter, word(dictionary, code)))?;
         }
-        Values::Bytes(values) => values.iter().for_each(|value| out.push_with(|out| f(value, out))),
-        other => return other.clone(),
+        Values::Bytes(values) => values.iter().try_for_each(|value| each(&mut out, &mut meter, value))?,
+        other => return Ok(other.clone()),
     }
-    Values::Bytes(out)
+    Ok(Values::Bytes(out))
 }
 
 /// Reads bytes that are known to be text.
@@ -56,16 +70,27 @@ pub(super) fn text(bytes: &[u8]) -> &str {
 
 /// Computes a function whose first argument is a vector of text and whose others are constants that are not null;
 /// `None` where there is no loop for it.
-pub(super) fn fast(function: Function, operands: &[Operand], kinds: &[Type], kind: &Type) -> Option<Vector> {
+pub(super) fn fast(
+    slots: &dyn Slots,
+    function: Function,
+    operands: &[Operand],
+    kinds: &[Type],
+    kind: &Type,
+) -> Result<Option<Vector>> {
     use Function::*;
-    let (Operand::Vector(vector), Some(Type::String)) = (operands.first()?, kinds.first()) else { return None };
+    let (Some(Operand::Vector(vector)), Some(Type::String)) = (operands.first(), kinds.first()) else {
+        return Ok(None);
+    };
     let mut rest = Vec::with_capacity(2);
     for operand in &operands[1..] {
         match operand {
             Operand::Constant(value) => rest.push(value),
-            Operand::Vector(_) => return None,
+            Operand::Vector(_) => return Ok(None),
         }
     }
+    // Changing case makes at most three bytes of one.
+    let three = |value: &str| value.len().saturating_mul(3);
+    let same = str::len;
     let values = &vector.values;
     let out = match (function, &rest[..]) {
         (CharLength, []) if *kind == Type::Int32 => {
@@ -87,51 +112,59 @@ pub(super) fn fast(function: Function, operands: &[Operand], kinds: &[Type], kin
             let finder = memchr::memmem::Finder::new(part.as_bytes());
             Values::Boolean(measure(values, |value| u8::from(finder.find(value).is_some())))
         }
-        (Upper, []) => rewrite(values, |value, out| {
+        (Upper, []) => rewrite(slots, values, three, |value, out| {
             if value.is_ascii() {
                 out.extend(value.bytes().map(|byte| byte.to_ascii_uppercase()));
             } else {
                 out.extend_from_slice(value.to_uppercase().as_bytes());
             }
-        }),
-        (Lower, []) => rewrite(values, |value, out| {
+        })?,
+        (Lower, []) => rewrite(slots, values, three, |value, out| {
             if value.is_ascii() {
                 out.extend(value.bytes().map(|byte| byte.to_ascii_lowercase()));
             } else {
                 out.extend_from_slice(value.to_lowercase().as_bytes());
             }
-        }),
+        })?,
         (Trim | TrimStart | TrimEnd, []) => {
             let (start, end) = (function != TrimEnd, function != TrimStart);
-            slice(values, |value| scalar::text::trim(value, None, start, end))
+            slice(slots, values, |value| scalar::text::trim(value, None, start, end))?
         }
         (Left, [Value::Integer(count)]) => {
-            let count = i64::try_from(*count).ok()?;
-            slice(values, |value| scalar::text::left(value, count))
+            let Ok(count) = i64::try_from(*count) else { return Ok(None) };
+            slice(slots, values, |value| scalar::text::left(value, count))?
         }
         (Right, [Value::Integer(count)]) => {
-            let count = i64::try_from(*count).ok()?;
-            slice(values, |value| scalar::text::right(value, count))
+            let Ok(count) = i64::try_from(*count) else { return Ok(None) };
+            slice(slots, values, |value| scalar::text::right(value, count))?
         }
         (Substring, [Value::Integer(start), length @ ..]) if length.len() <= 1 => {
-            let start = i64::try_from(*start).ok()?;
+            let Ok(start) = i64::try_from(*start) else { return Ok(None) };
             let length = match length {
-                [value] => Some(i64::try_from(integer(value)).ok().filter(|length| *length >= 0)?),
+                [value] => match i64::try_from(integer(value)) {
+                    Ok(length) if length >= 0 => Some(length),
+                    _ => return Ok(None),
+                },
                 _ => None,
             };
-            slice(values, |value| substring(value, start, length))
+            slice(slots, values, |value| substring(value, start, length))?
         }
-        (Reverse, []) => rewrite(values, |value, out| out.extend_from_slice(scalar::text::reverse(value).as_bytes())),
+        (Reverse, []) => {
+            rewrite(slots, values, same, |value, out| out.extend_from_slice(scalar::text::reverse(value).as_bytes()))?
+        }
         (Replace, [Value::String(from), Value::String(to)]) => {
-            rewrite(values, |value, out| out.extend_from_slice(scalar::text::replace(value, from, to).as_bytes()))
+            let most = |value: &str| most_replaced(value, from, to);
+            rewrite(slots, values, most, |value, out| {
+                out.extend_from_slice(scalar::text::replace(value, from, to).as_bytes());
+            })?
         }
-        _ => return None,
+        _ => return Ok(None),
     };
-    Some(Vector { values: out, valid: vector.valid.clone() })
+    Ok(Some(Vector { values: out, valid: vector.valid.clone() }))
 }
 
-fn slice(values: &Values, f: impl Fn(&str) -> &str) -> Values {
-    rewrite(values, |value, out| out.extend_from_slice(f(value).as_bytes()))
+fn slice(slots: &dyn Slots, values: &Values, f: impl Fn(&str) -> &str) -> Result<Values> {
+    rewrite(slots, values, str::len, |value, out| out.extend_from_slice(f(value).as_bytes()))
 }
 
 /// Returns part of a text; the length is not negative. Characters of ASCII text are bytes.
@@ -147,9 +180,15 @@ fn substring(value: &str, start: i64, length: Option<i64>) -> &str {
 }
 
 /// Concatenates text; nulls are skipped.
-pub(super) fn concat(operands: &[Operand], rows: usize) -> Vector {
-    let mut out = BytesVector::with_capacity(rows, 0);
+pub(super) fn concat(slots: &dyn Slots, operands: &[Operand]) -> Result<Vector> {
+    let rows = slots.rows();
+    let (mut out, mut meter) = (BytesVector::with_capacity(rows, 0), Meter::new(slots));
     for row in 0..rows {
+        let lengths = operands.iter().map(|operand| match operand {
+            Operand::Constant(value) => bytes(value).len(),
+            Operand::Vector(vector) => vector.values.bytes(row).len(),
+        });
+        meter.reach(lengths.fold(out.byte_len(), usize::saturating_add))?;
         out.push_with(|out| {
             for operand in operands {
                 match operand {
@@ -162,5 +201,5 @@ pub(super) fn concat(operands: &[Operand], rows: usize) -> Vector {
             }
         });
     }
-    Vector::new(Values::Bytes(out))
+    Ok(Vector::new(Values::Bytes(out)))
 }

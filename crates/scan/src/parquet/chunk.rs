@@ -1,8 +1,8 @@
 //! One column of one row group, from file to resident column.
 
-use std::fs::File;
+use std::{fs::File, sync::Arc};
 
-use tandem_column::{AlignedVec, Code, Codes, Column, Error, Result, Type};
+use tandem_column::{AlignedVec, Code, Codes, Column, Error, MemoryBudget, Reservation, Result, Type};
 
 use super::{
     Bounds, ParquetFile, Problem, bounds, fallback, fixed,
@@ -12,15 +12,22 @@ use super::{
     text,
     validity::Validity,
 };
-use crate::file;
+use crate::{assemble::SPLIT_ROWS, file};
 
 /// What one worker keeps from chunk to chunk: buffers and decompressors.
-#[derive(Default)]
 pub(crate) struct Worker {
     scratch: Scratch,
 }
 
-/// Decodes a column of a row group. `range` is where statistics say that its integers lie.
+impl Worker {
+    /// Makes one whose buffers count against `memory`.
+    pub(crate) fn new(memory: &Arc<MemoryBudget>) -> Worker {
+        Worker { scratch: Scratch::new(memory) }
+    }
+}
+
+/// Decodes a column of a row group. `range` is where statistics say that its integers lie. Memory is taken from `held` before
+/// it is allocated, by what the pages have, not by what the footer says.
 pub(crate) fn decode(
     parquet: &ParquetFile,
     file: &File,
@@ -28,6 +35,7 @@ pub(crate) fn decode(
     column: usize,
     range: Option<(i64, i64)>,
     worker: &mut Worker,
+    held: &mut Reservation,
 ) -> Result<Column> {
     let field = &parquet.fields[column];
     // Where not all row groups have statistics, this one may.
@@ -35,13 +43,13 @@ pub(crate) fn decode(
         Bounds::Int(low, high) => Some((low, high)),
         _ => None,
     });
-    let done = chunk(parquet, file, group, column, range, worker);
+    let done = chunk(parquet, file, group, column, range, worker, held);
     let done = match (done, range) {
-        (Err(Problem::Misfit), Some(_)) => chunk(parquet, file, group, column, None, worker),
+        (Err(Problem::Misfit), Some(_)) => chunk(parquet, file, group, column, None, worker, held),
         (done, _) => done,
     };
     let done = match done {
-        Err(Problem::Unsupported | Problem::Misfit) => fallback::decode(parquet, group, column),
+        Err(Problem::Unsupported | Problem::Misfit) => fallback::decode(parquet, group, column, held),
         done => done,
     };
     match done {
@@ -50,6 +58,7 @@ pub(crate) fn decode(
         Ok(column) => Err(format!("{} of {} rows", column.rows, parquet.group_rows(group))),
         Err(Problem::Damaged(detail)) => Err(detail),
         Err(Problem::Io(error)) => return Err(file::unreadable(&parquet.path, &error)),
+        Err(Problem::Exhausted(error)) => return Err(error),
         Err(Problem::Unsupported | Problem::Misfit) => {
             let (path, name) = (parquet.path.display(), &field.name);
             return Err(Error::unsupported(format!("cannot read column {name} of {path}: type {}", field.kind)));
@@ -65,6 +74,7 @@ fn chunk(
     column: usize,
     range: Option<(i64, i64)>,
     worker: &mut Worker,
+    held: &mut Reservation,
 ) -> Result<Column, Problem> {
     let leaf = &parquet.leaves[column];
     let kind = &parquet.fields[column].kind;
@@ -76,26 +86,33 @@ fn chunk(
     let (start, length) = chunk.byte_range();
     let extent = Extent { start, length, compression: chunk.compression(), optional: leaf.optional };
     let pages = &mut Pages::new(file, extent, &mut worker.scratch);
+    // Large row groups are cut into parts afterwards, which takes as much again.
+    let copies = if rows > SPLIT_ROWS { 2 } else { 1 };
+    let mut reserve = |width: usize| held.resize(rows.saturating_mul(width * copies).saturating_add(rows / 8));
     match leaf.storage {
         Storage::Arrow => Err(Problem::Unsupported),
         Storage::Boolean => {
+            reserve(size_of::<u8>())?;
             let (values, validity) = fixed::decode(pages, &mut Booleans, rows)?;
             Ok(Column::from_offsets(Type::Boolean, 0, Codes::U8(values.into_buffer()), validity.finish()))
         }
-        Storage::Integer(physical) => integers(pages, kind, physical, rows, range),
+        Storage::Integer(physical) => integers(pages, kind, physical, rows, range, &mut reserve),
         Storage::Wide(physical) => {
+            reserve(size_of::<i128>())?;
             let (values, validity) = fixed::decode(pages, &mut Wide(physical), rows)?;
             Ok(Column::from_i128(kind.clone(), values, validity.finish()))
         }
         Storage::Float32 => {
+            reserve(size_of::<f32>())?;
             let (values, validity) = fixed::decode(pages, &mut Singles, rows)?;
             Ok(Column::from_f32(values, validity.finish()))
         }
         Storage::Float64 => {
+            reserve(size_of::<f64>())?;
             let (values, validity) = fixed::decode(pages, &mut Doubles, rows)?;
             Ok(Column::from_f64(values, validity.finish()))
         }
-        Storage::Bytes(lengths) => text::decode(pages, kind, lengths, rows),
+        Storage::Bytes(lengths) => text::decode(pages, kind, lengths, rows, copies, held),
     }
 }
 
@@ -105,7 +122,10 @@ fn integers(
     physical: Physical,
     rows: usize,
     range: Option<(i64, i64)>,
+    reserve: &mut dyn FnMut(usize) -> Result<()>,
 ) -> Result<Column, Problem> {
+    // Without a range the values are compacted when all are there: at worst both forms have eight bytes each.
+    reserve(range.map_or(2 * size_of::<u64>(), |(low, high)| Codes::width_for(high.wrapping_sub(low) as u64)))?;
     let column = match range.map(|(low, high)| (low, high.wrapping_sub(low) as u64)) {
         Some((base, span)) => match Codes::width_for(span) {
             1 => offsets::<u8>(pages, kind, physical, rows, base, span),

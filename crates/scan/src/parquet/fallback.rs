@@ -9,7 +9,7 @@ use parquet::{
     },
     errors::ParquetError,
 };
-use tandem_column::{Class, Column};
+use tandem_column::{Class, Column, Reservation};
 
 use super::{ParquetFile, Problem, damaged, footer::plain_message};
 
@@ -17,13 +17,18 @@ use super::{ParquetFile, Problem, damaged, footer::plain_message};
 const BATCH_ROWS: usize = 64 << 10;
 
 /// Decodes a column of a row group.
-pub(super) fn decode(parquet: &ParquetFile, group: usize, column: usize) -> Result<Column, Problem> {
+pub(super) fn decode(
+    parquet: &ParquetFile,
+    group: usize,
+    column: usize,
+    held: &mut Reservation,
+) -> Result<Column, Problem> {
     // Damaged bytes may meet an assertion in code that is not ours.
-    catch_unwind(AssertUnwindSafe(|| read(parquet, group, column)))
+    catch_unwind(AssertUnwindSafe(|| read(parquet, group, column, held)))
         .unwrap_or_else(|_| Err(damaged("its pages cannot be decoded")))
 }
 
-fn read(parquet: &ParquetFile, group: usize, column: usize) -> Result<Column, Problem> {
+fn read(parquet: &ParquetFile, group: usize, column: usize, held: &mut Reservation) -> Result<Column, Problem> {
     let kind = &parquet.fields[column].kind;
     let mut options = ArrowReaderOptions::new();
     if parquet.is_int96(column) {
@@ -39,10 +44,13 @@ fn read(parquet: &ParquetFile, group: usize, column: usize) -> Result<Column, Pr
         .with_batch_size(BATCH_ROWS)
         .build()
         .map_err(problem)?;
+    held.resize(0)?;
     let mut columns = Vec::new();
     for batch in reader {
         let batch = batch.map_err(|error| damaged(error.to_string()))?;
         let Some(array) = batch.columns().first() else { return Err(damaged("a batch without its column")) };
+        // The batch, its column, and the whole that its column becomes a part of.
+        held.add(array.get_array_memory_size().saturating_mul(3))?;
         columns.push(Column::from_arrow(array, kind).map_err(|error| match error.class {
             Class::Unsupported => Problem::Unsupported,
             _ => damaged(error.message),

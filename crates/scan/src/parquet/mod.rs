@@ -20,6 +20,8 @@ mod validity;
 
 use std::io;
 
+use tandem_column::Error;
+
 pub(crate) use chunk::{Worker, decode};
 pub(crate) use distinct::distinct_of;
 pub(crate) use footer::{Int96, ParquetFile};
@@ -35,6 +37,14 @@ pub(crate) enum Problem {
     Misfit,
     /// The file cannot be read.
     Io(io::Error),
+    /// There is no memory for it.
+    Exhausted(Error),
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        Problem::Exhausted(error)
+    }
 }
 
 impl From<io::Error> for Problem {

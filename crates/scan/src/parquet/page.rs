@@ -4,9 +4,10 @@
 //! their page, and a page decompresses to exactly the size its header names. Memory grows only as far as the bytes that
 //! are really there ask for.
 
-use std::{fs::File, io::Read, os::unix::fs::FileExt};
+use std::{fs::File, io::Read, os::unix::fs::FileExt, sync::Arc};
 
 use parquet::basic::Compression;
+use tandem_column::{MemoryBudget, Reservation};
 
 use super::{
     Problem, damaged,
@@ -25,11 +26,25 @@ const SNAPPY_RATIO: usize = 32;
 const LZ4_RATIO: usize = 256;
 
 /// Buffers and decompressors that one worker keeps from chunk to chunk.
-#[derive(Default)]
 pub(super) struct Scratch {
     input: Vec<u8>,
     output: Vec<u8>,
     zstd: Option<zstd::bulk::Decompressor<'static>>,
+    /// What the buffers have grown to, beyond what every worker has.
+    held: Reservation,
+}
+
+impl Scratch {
+    pub(super) fn new(memory: &Arc<MemoryBudget>) -> Scratch {
+        let held = Reservation::new(memory, "the pages of a column");
+        Scratch { input: Vec::new(), output: Vec::new(), zstd: None, held }
+    }
+
+    /// Takes the memory of buffers that are to have these sizes.
+    fn reserve(&mut self, input: usize, output: usize) -> Result<(), Problem> {
+        let bytes = input.max(self.input.capacity()).saturating_add(output.max(self.output.capacity()));
+        Ok(self.held.grow_to(bytes)?)
+    }
 }
 
 /// Where a column chunk lies in its file, and how it is compressed.
@@ -74,13 +89,14 @@ impl<'a> Pages<'a> {
         if present >= count || left == 0 {
             return Ok(present);
         }
+        let wanted = (count - present).max(WINDOW).min(usize::try_from(left).unwrap_or(usize::MAX));
+        self.scratch.reserve(present.saturating_add(wanted), 0)?;
         let input = &mut self.scratch.input;
         input.copy_within(self.from..self.to, 0);
         (self.from, self.to) = (0, present);
-        let wanted = (count - present).max(WINDOW).min(usize::try_from(left).unwrap_or(usize::MAX));
         if input.len() < present + wanted {
             let more = present + wanted - input.len();
-            input.try_reserve(more).map_err(|_| damaged(format!("a page of {count} bytes")))?;
+            input.try_reserve_exact(more).map_err(|_| damaged(format!("a page of {count} bytes")))?;
             input.resize(present + wanted, 0);
         }
         self.file.read_exact_at(&mut input[present..present + wanted], self.position)?;
@@ -123,7 +139,10 @@ impl<'a> Pages<'a> {
                 break (header, from);
             }
         };
-        let Scratch { input, output, zstd } = &mut *self.scratch;
+        if self.extent.compression != Compression::UNCOMPRESSED {
+            self.scratch.reserve(0, header.uncompressed)?;
+        }
+        let Scratch { input, output, zstd, .. } = &mut *self.scratch;
         let body = &input[from..self.from];
         let codec = self.extent.compression;
         Ok(match header.kind {
@@ -198,7 +217,7 @@ fn decompress<'a>(
     let written = match codec {
         Compression::ZSTD(_) => {
             output.clear();
-            output.try_reserve(size).map_err(|_| damaged(format!("a page of {size} bytes")))?;
+            output.try_reserve_exact(size).map_err(|_| damaged(format!("a page of {size} bytes")))?;
             let decompressor = match zstd {
                 Some(decompressor) => decompressor,
                 None => zstd.insert(zstd::bulk::Decompressor::new()?),
@@ -209,6 +228,7 @@ fn decompress<'a>(
         Compression::LZ4_RAW => lz4_flex::block::decompress_into(input, at_least(output, size)).ok(),
         Compression::GZIP(_) => {
             output.clear();
+            output.try_reserve_exact(size.saturating_add(1)).map_err(|_| damaged(format!("a page of {size} bytes")))?;
             flate2::read::MultiGzDecoder::new(input).take(size as u64 + 1).read_to_end(output).ok()
         }
         _ => return Err(Problem::Unsupported),
@@ -223,6 +243,7 @@ fn decompress<'a>(
 /// Returns the first `size` bytes, growing the buffer only.
 fn at_least(buffer: &mut Vec<u8>, size: usize) -> &mut [u8] {
     if buffer.len() < size {
+        buffer.reserve_exact(size - buffer.len());
         buffer.resize(size, 0);
     }
     &mut buffer[..size]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tandem_column::{AlignedVec, Code, Column, Dictionary, Type};
+use tandem_column::{AlignedVec, Code, Codes, Column, Dictionary, Reservation, Type};
 
 use super::{
     Problem, damaged,
@@ -15,6 +15,15 @@ use super::{
 /// The most bytes of plain values of one chunk, so that a small file of long repeated values cannot fill all memory.
 const CHUNK_LIMIT: u64 = 4 << 30;
 
+/// What a value of a dictionary takes besides its bytes: two references of 16 bytes while it is sorted, three numbers of 4,
+/// an offset of 8.
+const DICTIONARY_ENTRY: usize = 2 * 16 + 3 * 4 + 8;
+
+/// Returns what `bytes` of plain values take: a buffer that grows holds half as much again while it is copied.
+fn spread(bytes: usize, copies: usize) -> usize {
+    (bytes + bytes / 2).saturating_mul(copies)
+}
+
 /// How long values are stored in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lengths {
@@ -25,6 +34,14 @@ pub(super) enum Lengths {
 }
 
 impl Lengths {
+    /// Returns the bytes that a value takes in the file at least.
+    fn least(self) -> usize {
+        match self {
+            Lengths::Prefixed => 4,
+            Lengths::Fixed(length) => length.max(1),
+        }
+    }
+
     /// Splits off the first value.
     fn split<'a>(self, bytes: &mut &'a [u8]) -> Result<&'a [u8], Problem> {
         let cut = match self {
@@ -69,17 +86,40 @@ struct Text<'a> {
     order: Vec<u32>,
     rows: Rows,
     validity: Validity,
+    /// How many rows the chunk has.
+    total: usize,
+    /// How often values are there at most, when the column is cut.
+    copies: usize,
+    /// What the rows so far take.
+    held: &'a mut Reservation,
 }
 
-/// Decodes a chunk of strings or bytes.
-pub(super) fn decode(pages: &mut Pages<'_>, kind: &Type, lengths: Lengths, rows: usize) -> Result<Column, Problem> {
-    let mut text =
-        Text { kind, lengths, dictionary: None, order: Vec::new(), rows: Rows::None, validity: Validity::default() };
+/// Decodes a chunk of strings or bytes, into memory taken from `held`; `copies` is how often it is there at the end.
+pub(super) fn decode(
+    pages: &mut Pages<'_>,
+    kind: &Type,
+    lengths: Lengths,
+    rows: usize,
+    copies: usize,
+    held: &mut Reservation,
+) -> Result<Column, Problem> {
+    held.resize(rows / 8)?;
+    let mut text = Text {
+        kind,
+        lengths,
+        dictionary: None,
+        order: Vec::new(),
+        rows: Rows::None,
+        validity: Validity::default(),
+        total: rows,
+        copies,
+        held,
+    };
     let mut row = 0;
     while row < rows {
         match pages.next()? {
             None => return Err(damaged(format!("{row} of {rows} rows"))),
-            Some(Page::Dictionary { count, values }) => text.set_dictionary(values, count, rows)?,
+            Some(Page::Dictionary { count, values }) => text.set_dictionary(values, count)?,
             Some(Page::Data { rows: count, levels, encoding, values }) => {
                 if count > rows - row {
                     return Err(damaged("more values than rows"));
@@ -98,11 +138,14 @@ pub(super) fn decode(pages: &mut Pages<'_>, kind: &Type, lengths: Lengths, rows:
 }
 
 impl Text<'_> {
-    fn set_dictionary(&mut self, mut bytes: &[u8], count: usize, rows: usize) -> Result<(), Problem> {
+    fn set_dictionary(&mut self, mut bytes: &[u8], count: usize) -> Result<(), Problem> {
         if self.dictionary.is_some() || !matches!(self.rows, Rows::None) {
             return Err(damaged("a second or late dictionary"));
         }
-        let mut values: Vec<&[u8]> = Vec::with_capacity(count.min(bytes.len() / 4 + 1));
+        // A value takes its bytes, an offset, a code, and a place in each of three lists while it is sorted.
+        let most = count.min(bytes.len() / self.lengths.least() + 1);
+        self.held.add(bytes.len().saturating_add(most.saturating_mul(DICTIONARY_ENTRY)))?;
+        let mut values: Vec<&[u8]> = Vec::with_capacity(most);
         for _ in 0..count {
             values.push(self.lengths.split(&mut bytes)?);
         }
@@ -120,7 +163,9 @@ impl Text<'_> {
         }
         let (dictionary, _) =
             Dictionary::from_unsorted(self.kind, &distinct).map_err(|error| damaged(error.message))?;
-        let reserve = rows.min(RESERVE_ROWS);
+        let width = Codes::width_for(dictionary.len().saturating_sub(1) as u64);
+        self.held.add(self.total.saturating_mul(width * self.copies))?;
+        let reserve = self.total.min(RESERVE_ROWS);
         self.rows = match dictionary.len() {
             0..=0x100 => Rows::Bytes(Coded::new(&self.order, reserve)),
             0x101..=0x1_0000 => Rows::Shorts(Coded::new(&self.order, reserve)),
@@ -143,6 +188,8 @@ impl Text<'_> {
                 let Some(dictionary) = &self.dictionary else {
                     return values.append(std::iter::repeat_n(&[][..], count));
                 };
+                let bytes: usize = coded.codes.iter().map(|&code| dictionary.get(code).len()).sum();
+                self.held.add(spread(bytes, self.copies))?;
                 values.append((row..row + count).map(|row| match self.validity.is_valid(row) {
                     true => codes.next().map_or(&[][..], |&code| dictionary.get(code)),
                     false => &[],
@@ -153,13 +200,26 @@ impl Text<'_> {
     }
 
     fn plain_page(&mut self, mut page: &[u8], row: usize, count: usize) -> Result<(), Problem> {
-        let mut values = match std::mem::replace(&mut self.rows, Rows::None) {
+        let before = std::mem::replace(&mut self.rows, Rows::None);
+        if !matches!(before, Rows::Plain(_)) {
+            // Where each value ends, once in the making and once in the column.
+            let offsets = self.total.saturating_mul(size_of::<u64>() * (1 + self.copies));
+            let bytes = match &before {
+                Rows::Bytes(coded) => coded.plain_bytes(&self.dictionary, &self.validity),
+                Rows::Shorts(coded) => coded.plain_bytes(&self.dictionary, &self.validity),
+                Rows::Words(coded) => coded.plain_bytes(&self.dictionary, &self.validity),
+                Rows::None | Rows::Plain(_) => 0,
+            };
+            self.held.add(offsets.saturating_add(spread(bytes, self.copies)))?;
+        }
+        let mut values = match before {
             Rows::Plain(values) => values,
             Rows::None => Values::default(),
             Rows::Bytes(coded) => coded.to_values(&self.dictionary, &self.validity)?,
             Rows::Shorts(coded) => coded.to_values(&self.dictionary, &self.validity)?,
             Rows::Words(coded) => coded.to_values(&self.dictionary, &self.validity)?,
         };
+        self.held.add(spread(page.len(), self.copies))?;
         let from = (values.offsets.len(), values.bytes.len());
         values.offsets.reserve(count);
         for row in row..row + count {
@@ -212,6 +272,16 @@ impl<C: Code> Coded<C> {
         }
         validity.expand(start, present, count, &mut self.codes);
         Ok(())
+    }
+
+    /// Returns the bytes of the rows as plain values.
+    fn plain_bytes(&self, dictionary: &Option<Arc<Dictionary>>, validity: &Validity) -> usize {
+        let Some(dictionary) = dictionary else { return 0 };
+        let length = |(row, &code): (usize, &C)| match validity.is_valid(row) {
+            true => dictionary.get(Into::<u64>::into(code) as u32).len(),
+            false => 0,
+        };
+        self.codes.iter().enumerate().map(length).sum()
     }
 
     fn to_values(&self, dictionary: &Option<Arc<Dictionary>>, validity: &Validity) -> Result<Values, Problem> {

@@ -1,0 +1,58 @@
+//! The memory of computed text: taken as it grows, so that a short expression cannot fill all memory.
+
+use tandem_column::Result;
+use tandem_pipeline::Value;
+
+use super::Slots;
+
+/// What every vector may have without asking: less than what its rows' numbers take.
+const FREE: usize = 64 << 10;
+
+/// Bytes of one vector that is being computed.
+pub(super) struct Meter<'a> {
+    slots: &'a dyn Slots,
+    taken: usize,
+}
+
+impl<'a> Meter<'a> {
+    /// Makes one for a vector of the rows of `slots`.
+    pub(super) fn new(slots: &'a dyn Slots) -> Meter<'a> {
+        Meter { slots, taken: FREE }
+    }
+
+    /// Says that the vector has, or is about to have, so many bytes.
+    ///
+    /// # Errors
+    /// Exhausted if the memory budget is used up.
+    #[inline]
+    pub(super) fn reach(&mut self, bytes: usize) -> Result<()> {
+        if bytes > self.taken { self.grow(bytes) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn grow(&mut self, bytes: usize) -> Result<()> {
+        // A vector that grows is there twice, the second time with room for as much again.
+        let wanted = bytes.saturating_mul(3);
+        self.slots.reserve(wanted - self.taken)?;
+        self.taken = wanted;
+        Ok(())
+    }
+}
+
+/// Returns the most bytes that replacing gives.
+pub(super) fn most_replaced(value: &str, from: &str, to: &str) -> usize {
+    match value.len().checked_div(from.len()) {
+        Some(most) if to.len() > from.len() => value.len().saturating_add(most.saturating_mul(to.len() - from.len())),
+        _ => value.len(),
+    }
+}
+
+/// Returns the most bytes that a function of these arguments gives, where that is more than they have.
+pub(super) fn most_bytes(function: tandem_pipeline::Function, arguments: &[Value]) -> usize {
+    match (function, arguments) {
+        (tandem_pipeline::Function::Replace, [Value::String(value), Value::String(from), Value::String(to)]) => {
+            most_replaced(value, from, to)
+        }
+        _ => 0,
+    }
+}
