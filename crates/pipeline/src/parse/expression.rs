@@ -7,6 +7,7 @@ use crate::{
     Arithmetic, ArithmeticOperator, Comparison, Expr, Failure, Function, Overflow, Slot, Value,
     print::{level, natural_type},
     scalar::{date, decimal},
+    verify::DEPTH_LIMIT,
 };
 
 impl Parser {
@@ -18,10 +19,12 @@ impl Parser {
     /// Reads operands and the operators between them.
     fn infix(&mut self, slots: &[Slot], needed: u8) -> Result<Expr> {
         let mut left = self.primary(slots)?;
-        loop {
+        // Each operator puts what is read so far one level deeper, without a call.
+        for operators in 1.. {
             let Some(operator) = self.operator().filter(|operator| operator.level() >= needed) else {
                 return Ok(left);
             };
+            self.require(self.depth + operators < DEPTH_LIMIT, "less nesting")?;
             self.at += 1;
             left = match operator {
                 Operator::Or => Expr::Or(self.connected(left, "or", slots, level::AND)?),
@@ -46,6 +49,7 @@ impl Parser {
                 }
             };
         }
+        Ok(left)
     }
 
     /// Returns the operator that is next, if one is.

@@ -127,3 +127,34 @@ fn shows_expressions_for_people() {
     assert_eq!(condition.display(&slots).to_string(), "(price + 1) * 2 / price > 5 or price in (1, 2)");
     assert_eq!(condition.to_string(), "($0 + 1) * 2 / $0 > 5 or $0 in (1, 2)");
 }
+
+#[test]
+fn nesting_is_refused_before_it_is_read() {
+    let filter = |expression: String| format!("pipeline 0\n  scan t [a@0: int64]\n  filter {expression}\n");
+    let deep = 100_000;
+    let expressions = [
+        "(".repeat(deep),
+        "not(".repeat(deep),
+        "negate(".repeat(deep),
+        "cast(".repeat(deep),
+        "case int64 when ".repeat(deep),
+        "[".repeat(deep),
+        "f@0(".repeat(deep),
+        format!("null:{}", "list(".repeat(deep)),
+        // Operators nest to the left.
+        format!("$0{}", " + $0".repeat(deep)),
+        format!("$0{}", " is null".repeat(deep)),
+        format!("$0{}", " = $0".repeat(deep)),
+        format!("$0{}", " like 'x'".repeat(deep)),
+    ];
+    for expression in expressions {
+        let shown: String = expression.chars().take(20).collect();
+        let error = parse(&filter(expression)).unwrap_err();
+        assert!(error.message.contains("less nesting"), "{shown}: {}", error.message);
+    }
+    let function = format!("function 0 f(a: int64) returns int64\n{}", "if true\n".repeat(deep));
+    assert!(parse(&function).unwrap_err().message.contains("less nesting"));
+    // What is as deep as executors take is read.
+    let sum = filter(format!("$0{} > 0", " + $0".repeat(100))) + "  materialize output ($0)\n";
+    verify(&parse(&sum).unwrap()).unwrap();
+}
