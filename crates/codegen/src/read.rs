@@ -220,9 +220,12 @@ fn unsigned(form: Form) -> Result<&'static str> {
     })
 }
 
-/// Makes a column's name what a remark to the end of the line may hold: it must neither end the line nor go on in the next.
+/// The most characters of a column's name in a remark: enough to know it by.
+const REMARK: usize = 64;
+
+/// Makes a remark of a column's name. Nothing of it may mean anything to a compiler: a backslash, or the trigraph for one, would
+/// make the next line a part of the remark. So all but a few characters are left out.
 fn remark(name: &str) -> String {
-    name.chars()
-        .map(|c| if c.is_control() || c == '\\' || c == '\u{2028}' || c == '\u{2029}' { ' ' } else { c })
-        .collect()
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ' ' | '.' | ',' | '-');
+    name.chars().take(REMARK).map(|c| if plain(c) { c } else { '_' }).collect()
 }

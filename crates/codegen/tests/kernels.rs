@@ -372,6 +372,46 @@ fn what_a_device_lacks_is_a_reason() {
     assert_eq!(reason(&floats, &columns, poor), "the device has no atomic operations on 64 bits, for a sum of floats");
 }
 
+#[test]
+fn names_of_columns_mean_nothing_to_a_compiler() {
+    let split = |text: &str| -> (Vec<String>, Vec<String>) {
+        let lines = text.lines().map(|line| line.split_once("  // ").unwrap_or((line, "")));
+        lines.map(|(code, remark)| (code.to_owned(), remark.to_owned())).unzip()
+    };
+    let named = |name: &str| {
+        let mut fused = one_group(Overflow::Wrap);
+        fused.slots.iter_mut().for_each(|slot| slot.name = name.to_owned());
+        let (columns, payloads, traits, target) = (one_group_layouts(), &[], PROCESSOR, Target::OpenCl);
+        let input = Input { fused: &fused, columns: &columns, payloads, traits, target };
+        let kernel = generate(input).expect("a kernel");
+        split(&kernel.text[kernel.body..])
+    };
+    let (code, remarks) = named("plain, name-1.2");
+    assert!(remarks.iter().any(|remark| remark == "plain, name-1.2"));
+    // The trigraph for a backslash, a backslash, and other ends of lines; ends of remarks; what only looks like ASCII.
+    let long = "n".repeat(100_000);
+    for name in [
+        "x??/",
+        "x\\",
+        "x\\\n",
+        "a\nint b;",
+        "a\r",
+        "\u{2028}",
+        "\u{85}",
+        "*/ int c; /*",
+        "ｘ？？／",
+        "%:",
+        "\0",
+        &long,
+    ] {
+        let (same, remarks) = named(name);
+        assert_eq!(same, code, "{name:?} changes the kernel");
+        let plain = |c: char| c.is_ascii_alphanumeric() || "_ .,-".contains(c);
+        let known = |remark: &&String| remark.len() <= 64 && remark.chars().all(plain);
+        assert!(remarks.iter().all(|remark| known(&remark)), "{name:?}: {remarks:?}");
+    }
+}
+
 fn golden(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(format!("{name}.cl"));
     if std::env::var_os("UPDATE_GOLDENS").is_some() {
