@@ -1,6 +1,6 @@
 //! What went wrong, and what kind of wrong it is.
 
-use std::fmt;
+use std::{any::Any, fmt};
 
 /// The class of an error: what the caller should do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,6 +49,12 @@ impl Error {
     /// Makes an error that reports a bug of ours.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(Class::Internal, message)
+    }
+    /// Makes the error of a panic, with its message.
+    pub fn panicked(who: &str, panic: &(dyn Any + Send)) -> Self {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        Self::internal(format!("{who} panicked; please report this as a bug: {text}"))
     }
     /// Makes the error of a statement that was cancelled.
     pub fn cancelled() -> Self {

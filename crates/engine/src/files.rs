@@ -27,6 +27,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use parking_lot::RwLock;
 use tandem_scan::{Compression, FileTable, Format};
 
+use crate::host::panicked;
 use crate::location::{Kind, Location};
 use crate::planning::{Planning, boxed, ready};
 use crate::translate::Context;
@@ -157,7 +158,7 @@ async fn open(location: &Location, state: &SessionState) -> Result<Opened, Error
 /// Opens files with Tandem's reader, on a thread that may wait for the disk.
 async fn open_own(paths: Vec<PathBuf>, format: Format) -> Result<Arc<FileTable>, Error> {
     let opened = tokio::task::spawn_blocking(move || FileTable::open(paths, format));
-    let opened = opened.await.map_err(|_| Error::internal("opening a file panicked; please report this as a bug"))?;
+    let opened = opened.await.map_err(|error| panicked("opening a file", error))?;
     Ok(Arc::new(opened?))
 }
 

@@ -120,7 +120,7 @@ impl Host {
             result = task => match result {
                 Ok(result) => result,
                 Err(error) if error.is_cancelled() => Err(Error::cancelled()),
-                Err(error) => Err(panicked(error)),
+                Err(error) => Err(panicked("the host engine", error)),
             },
             Ok(()) = cancelled => return Err(Error::cancelled()),
         };
@@ -164,16 +164,12 @@ impl Drop for Host {
     }
 }
 
-fn panicked(error: tokio::task::JoinError) -> Error {
-    let text = match error.try_into_panic() {
-        Ok(panic) => match (panic.downcast_ref::<String>(), panic.downcast_ref::<&str>()) {
-            (Some(text), _) => text.clone(),
-            (None, Some(text)) => text.to_string(),
-            (None, None) => "no message".to_string(),
-        },
-        Err(_) => "the task was lost".to_string(),
-    };
-    Error::internal(format!("the host engine panicked; please report this as a bug: {text}"))
+/// Makes the error of a task that panicked.
+pub(crate) fn panicked(who: &str, error: tokio::task::JoinError) -> Error {
+    match error.try_into_panic() {
+        Ok(panic) => tandem_column::Error::panicked(who, panic.as_ref()).into(),
+        Err(_) => Error::internal(format!("{who} was lost; please report this as a bug")),
+    }
 }
 
 fn watch_all(receiver: &std::sync::mpsc::Receiver<Watched>) {
@@ -256,7 +252,7 @@ impl Stream for Bridge {
                 }
                 Poll::Ready(Err(error)) => {
                     self.guard.ended = true;
-                    Poll::Ready(Some(Err(panicked(error).into())))
+                    Poll::Ready(Some(Err(panicked("the host engine", error).into())))
                 }
             },
         }

@@ -68,8 +68,9 @@ impl Context {
             DataFusionError::Plan(message) | DataFusionError::Execution(message) => self.message(message),
             DataFusionError::Configuration(message) => self.setting(message),
             DataFusionError::ExecutionJoin(inner) if inner.is_cancelled() => Error::cancelled(),
-            DataFusionError::ExecutionJoin(_) => {
-                Error::internal("a task of the host engine panicked; please report this as a bug")
+            DataFusionError::ExecutionJoin(inner) => {
+                let text = sentence(&inner.to_string());
+                Error::internal(format!("a task of the host engine panicked; please report this as a bug: {text}"))
             }
             other => self.message(&other.strip_backtrace()),
         }

@@ -58,6 +58,12 @@ struct JobState {
     error: Option<Error>,
 }
 
+/// Runs a task; its panic becomes an error of the statement.
+fn guarded(task: &Task<'_>, worker: usize, index: usize) -> Result<()> {
+    catch_unwind(AssertUnwindSafe(|| task(worker, index)))
+        .unwrap_or_else(|panic| Err(Error::panicked("a worker", panic.as_ref())))
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -102,7 +108,7 @@ impl Pool {
         if inside.is_some() || tasks == 1 {
             for index in 0..tasks {
                 cancel.check()?;
-                task(inside.unwrap_or(0), index)?;
+                guarded(task, inside.unwrap_or(0), index)?;
             }
             return Ok(());
         }
@@ -131,7 +137,7 @@ impl Drop for Pool {
         lock(&self.shared.queue).closed = true;
         self.shared.work.notify_all();
         for thread in self.threads.drain(..) {
-            // A worker catches panics of its tasks, so joining cannot fail for a reason worth reporting in a drop.
+            // A worker catches panics of its tasks and gives them to who waits for the job: nothing is lost here.
             let _ = thread.join();
         }
     }
@@ -140,12 +146,7 @@ impl Drop for Pool {
 impl Shared {
     fn work(&self, worker: usize) {
         while let Some((job, index)) = self.claim(worker) {
-            let result = catch_unwind(AssertUnwindSafe(|| (job.task)(worker, index)));
-            let result = result.unwrap_or_else(|panic| {
-                let text = panic.downcast_ref::<String>().map(String::as_str);
-                let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-                Err(Error::internal(format!("a worker panicked; please report this as a bug: {text}")))
-            });
+            let result = guarded(job.task, worker, index);
             job.ended(result);
         }
     }
@@ -239,6 +240,11 @@ mod tests {
         let error = pool.run(4, &Cancel::new(), &|_, task| if task == 2 { panic!("two") } else { Ok(()) });
         assert!(error.unwrap_err().message.contains("two"));
         pool.run(4, &Cancel::new(), &|_, _| Ok(())).unwrap();
+        // Also of a job of one task, which the caller's thread runs, and within a task.
+        let error = pool.run(1, &Cancel::new(), &|_, _| panic!("one")).unwrap_err();
+        assert_eq!((error.class, error.message.contains("one")), (tandem_column::Class::Internal, true));
+        let within = pool.run(2, &Cancel::new(), &|_, _| pool.run(3, &Cancel::new(), &|_, _| panic!("three")));
+        assert!(within.unwrap_err().message.contains("three"));
     }
 
     #[test]
