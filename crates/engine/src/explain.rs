@@ -68,7 +68,7 @@ fn time(duration: Duration) -> String {
 /// Says what a device did for a pipeline.
 fn device_totals(device: &DeviceMetrics) -> String {
     let milliseconds = |time: std::time::Duration| time.as_secs_f64() * 1e3;
-    format!(
+    let mut text = format!(
         "{} launches, {:.3} ms in kernels, {:.3} ms in copies ({:.3} ms during kernels), {:.3} ms compiling, {} bytes there, \
          {} read in place, {} back",
         device.launches,
@@ -79,5 +79,9 @@ fn device_totals(device: &DeviceMetrics) -> String {
         device.bytes_to,
         device.bytes_shared,
         device.bytes_back
-    )
+    );
+    for remark in &device.remarks {
+        let _ = write!(text, "; {remark}");
+    }
+    text
 }

@@ -1,20 +1,24 @@
 //! Compiled programs on disk: the binary, and beside it the text it was made of.
 //!
 //! An entry is valid only if its text, device and driver are exactly the ones asked for and its bytes are whole; anything else
-//! is compiled again and written over. Files appear by renaming, so that processes may write at the same time; the oldest
-//! entries go when there are too many. `TANDEM_KERNEL_CACHE` names the directory, or is `off`.
+//! is compiled again and written over. Files appear by renaming, so that processes may write at the same time and be killed at
+//! any moment; the oldest entries go when there are too many. What others may have written is not loaded
+//! ([`super::trusted`]), and the user is told once. `TANDEM_KERNEL_CACHE` names the directory, or is `off`.
 
 use std::{
     env,
-    ffi::OsStr,
-    fs, io,
+    ffi::{OsStr, OsString},
+    fs,
     path::{Path, PathBuf},
     process,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
     time::{Duration, SystemTime},
 };
 
+use parking_lot::Mutex;
 use tandem_device::{Device, Program};
+
+use super::trusted::Directory;
 
 /// What a file of a binary begins with; another format gets another number.
 const MAGIC: &[u8; 8] = b"TANDEMK1";
@@ -28,59 +32,112 @@ const UNFINISHED: &str = "new";
 const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// A directory of compiled programs.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Cache {
-    directory: Option<PathBuf>,
+    place: Option<Place>,
+    /// Why what is there is not used, until the user is told.
+    distrust: Mutex<Option<String>>,
+    distrusted: AtomicBool,
+}
+
+/// Where programs are kept.
+#[derive(Debug, PartialEq)]
+struct Place {
+    directory: PathBuf,
+    /// How many of the last directories of the path are ours alone.
+    own: usize,
 }
 
 impl Cache {
     /// Uses the directory that the environment names, or the user's own; none if there is none.
     pub(super) fn from_environment() -> Cache {
-        let directory = match env::var_os("TANDEM_KERNEL_CACHE") {
-            Some(value) if value == OsStr::new("off") => None,
-            Some(value) => Some(PathBuf::from(value)),
-            None => env::var_os("XDG_CACHE_HOME")
-                .map(PathBuf::from)
-                .or_else(|| env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")))
-                .map(|place| place.join("tandem").join("kernels")),
-        };
-        Cache { directory }
+        let place = place(env::var_os("TANDEM_KERNEL_CACHE"), env::var_os("XDG_CACHE_HOME"), env::var_os("HOME"));
+        Cache { place, ..Cache::default() }
     }
 
     #[cfg(test)]
     pub(super) fn at(directory: &Path) -> Cache {
-        Cache { directory: Some(directory.to_path_buf()) }
+        Cache { place: Some(Place { directory: directory.to_path_buf(), own: 1 }), ..Cache::default() }
     }
 
     /// Loads the program of a text, if it is there and whole.
     pub(super) fn load(&self, text: &str, options: &str, device: &dyn Device) -> Option<Program> {
-        let source = source(text, options, device);
-        let (text_path, binary_path) = self.paths(&source)?;
-        if fs::read_to_string(text_path).ok()? != source {
-            return None;
-        }
-        let file = fs::read(binary_path).ok()?;
-        device.load(unwrap(&file)?, "").ok()
+        let binary = self.find(&source(text, options, device))?;
+        device.load(&binary, "").ok()
     }
 
     /// Keeps a program. A cache that cannot be written only costs time, so failures are not reported.
     pub(super) fn save(&self, text: &str, options: &str, device: &dyn Device, program: &Program) {
-        let Some(directory) = &self.directory else { return };
-        let source = source(text, options, device);
-        let (Some((text_path, binary_path)), Ok(binary)) = (self.paths(&source), program.binary()) else { return };
-        let written = fs::create_dir_all(directory)
-            .and_then(|()| put(&binary_path, &wrap(&binary)))
-            .and_then(|()| put(&text_path, source.as_bytes()));
-        if written.is_ok() {
-            trim(directory, MOST_ENTRIES, MOST_BYTES);
+        if self.place.is_some()
+            && let Ok(binary) = program.binary()
+        {
+            self.keep(&source(text, options, device), &binary);
         }
     }
 
-    fn paths(&self, source: &str) -> Option<(PathBuf, PathBuf)> {
-        let name = format!("{:016x}{:016x}", checksum(source.as_bytes(), 0), checksum(source.as_bytes(), 1));
-        let directory = self.directory.as_ref()?;
-        Some((directory.join(format!("{name}.cl")), directory.join(format!("{name}.bin"))))
+    /// Returns why what is on disk is not used, once.
+    pub(super) fn distrust(&self) -> Option<String> {
+        self.distrust.lock().take()
     }
+
+    /// Returns the binary that was made of a source.
+    fn find(&self, source: &str) -> Option<Vec<u8>> {
+        let place = self.place.as_ref()?;
+        let (text, binary) = names(source);
+        let read = || {
+            let Some(directory) = Directory::open(&place.directory, place.own)? else { return Ok(None) };
+            if directory.read(&text, MOST_BYTES)?.as_deref() != Some(source.as_bytes()) {
+                return Ok(None);
+            }
+            directory.read(&binary, MOST_BYTES)
+        };
+        let file = self.trusting(read())??;
+        unwrap(&file).map(<[u8]>::to_vec)
+    }
+
+    fn keep(&self, source: &str, binary: &[u8]) {
+        let Some(place) = &self.place else { return };
+        let (text_name, binary_name) = names(source);
+        let Some(Some(directory)) = self.trusting(Directory::create(&place.directory, place.own)) else { return };
+        let written =
+            put(&directory, &binary_name, &wrap(binary)).and_then(|()| put(&directory, &text_name, source.as_bytes()));
+        if written.is_ok() {
+            trim(&place.directory, MOST_ENTRIES, MOST_BYTES);
+        }
+    }
+
+    /// Takes note of why files are not to be trusted.
+    fn trusting<T>(&self, result: Result<T, String>) -> Option<T> {
+        result
+            .map_err(|reason| {
+                if !self.distrusted.swap(true, Ordering::Relaxed) {
+                    *self.distrust.lock() = Some(reason);
+                }
+            })
+            .ok()
+    }
+}
+
+/// Finds where programs are kept, from the values of `TANDEM_KERNEL_CACHE`, `XDG_CACHE_HOME` and `HOME`. Of the latter two, what
+/// is empty or relative counts as not set: it would be another place wherever the process is started.
+fn place(named: Option<OsString>, cache: Option<OsString>, home: Option<OsString>) -> Option<Place> {
+    match named.filter(|named| !named.is_empty()) {
+        Some(named) if named == OsStr::new("off") => None,
+        Some(named) => Some(Place { directory: PathBuf::from(named), own: 1 }),
+        None => {
+            let absolute = |path: PathBuf| path.is_absolute().then_some(path);
+            let cache = cache.map(PathBuf::from).and_then(absolute);
+            let home = || home.map(PathBuf::from).and_then(absolute).map(|home| home.join(".cache"));
+            let directory = cache.or_else(home)?.join("tandem").join("kernels");
+            Some(Place { directory, own: 2 })
+        }
+    }
+}
+
+/// Returns the names of a source's files: its text's and its binary's.
+fn names(source: &str) -> (String, String) {
+    let name = format!("{:016x}{:016x}", checksum(source.as_bytes(), 0), checksum(source.as_bytes(), 1));
+    (format!("{name}.cl"), format!("{name}.bin"))
 }
 
 /// Returns the text with the device, driver and options that a binary of it is for.
@@ -116,13 +173,10 @@ fn unwrap(file: &[u8]) -> Option<&[u8]> {
 }
 
 /// Writes a file that appears whole or not at all.
-fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn put(directory: &Directory, name: &str, bytes: &[u8]) -> std::io::Result<()> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let temporary = path.with_extension(format!("{}-{count}.{UNFINISHED}", process::id()));
-    fs::write(&temporary, bytes)
-        .and_then(|()| fs::rename(&temporary, path))
-        .inspect_err(|_| drop(fs::remove_file(&temporary)))
+    directory.write(name, &format!("{name}.{}-{count}.{UNFINISHED}", process::id()), bytes)
 }
 
 /// Removes the oldest entries beyond what may be kept, and what killed processes left.
@@ -155,6 +209,8 @@ fn trim(directory: &Path, most_entries: usize, most_bytes: u64) {
 
 #[cfg(test)]
 mod tests {
+    use std::{io::BufRead, os::unix::fs::PermissionsExt};
+
     use super::*;
 
     const TEXT: &str = "__kernel void twice(__global int *x) { x[get_global_id(0)] *= 2; }";
@@ -215,8 +271,144 @@ mod tests {
         loaded.kernel("twice").expect("it has the kernel");
         assert!(cache.load(&TEXT.replace("twice", "thrice"), "", device.as_ref()).is_none());
         // Half a file is compiled again.
-        let (_, binary) = cache.paths(&source(TEXT, "", device.as_ref())).expect("a directory");
+        let binary = directory.path().join(names(&source(TEXT, "", device.as_ref())).1);
         fs::write(&binary, &fs::read(&binary).expect("it is there")[..20]).expect("it can be written");
         assert!(cache.load(TEXT, "", device.as_ref()).is_none());
+    }
+
+    fn private() -> tempfile::TempDir {
+        // Temporary directories are made for this user alone.
+        tempfile::tempdir().expect("a temporary directory can be made")
+    }
+
+    fn chmod(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
+    }
+
+    #[test]
+    fn empty_and_relative_places_count_as_not_set() {
+        let set = |value: &str| Some(OsString::from(value));
+        let own = |directory: &str| Some(Place { directory: directory.into(), own: 2 });
+        assert_eq!(place(None, set("/c"), set("/h")), own("/c/tandem/kernels"));
+        for cache in [None, set(""), set("relative"), set("./x")] {
+            assert_eq!(place(None, cache.clone(), set("/h")), own("/h/.cache/tandem/kernels"));
+            assert_eq!(place(set(""), cache.clone(), set("/h")), own("/h/.cache/tandem/kernels"));
+            for home in [None, set(""), set("relative")] {
+                assert_eq!(place(None, cache.clone(), home), None);
+            }
+        }
+        assert_eq!(place(set("off"), set("/c"), set("/h")), None);
+        assert_eq!(place(set("/d"), set("/c"), None), Some(Place { directory: "/d".into(), own: 1 }));
+    }
+
+    #[test]
+    fn files_are_for_this_user_alone() {
+        let home = private();
+        let directory = home.path().join("new").join("kernels");
+        let cache = Cache::at(&directory);
+        cache.keep("text", b"binary");
+        assert_eq!(cache.find("text").as_deref(), Some(b"binary".as_slice()));
+        let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+        assert_eq!((mode(&home.path().join("new")), mode(&directory)), (0o700, 0o700));
+        let files: Vec<_> =
+            fs::read_dir(&directory).expect("readable").map(|entry| entry.expect("one").path()).collect();
+        assert_eq!(files.len(), 2);
+        assert!(files.iter().all(|file| mode(file) == 0o600));
+        assert_eq!(cache.distrust(), None);
+    }
+
+    #[test]
+    fn what_others_may_write_is_not_loaded_and_said_once() {
+        let home = private();
+        let directory = home.path().join("kernels");
+        let (text, binary) = names("text");
+        let refused = |change: &dyn Fn()| {
+            Cache::at(&directory).keep("text", b"binary");
+            assert!(Cache::at(&directory).find("text").is_some());
+            change();
+            let cache = Cache::at(&directory);
+            assert_eq!(cache.find("text"), None);
+            cache.keep("other", b"binary");
+            let reason = cache.distrust().expect("the user is told");
+            assert!(reason.contains("TANDEM_KERNEL_CACHE") && reason.contains("kernels"), "{reason}");
+            assert_eq!((cache.find("text"), cache.distrust()), (None, None));
+            fs::remove_dir_all(&directory).expect("it is ours");
+        };
+        for mode in [0o720, 0o702, 0o777] {
+            refused(&|| chmod(&directory, mode));
+        }
+        for file in [&text, &binary] {
+            refused(&|| chmod(&directory.join(file), 0o622));
+            // A link may lead to a file of anybody.
+            refused(&|| {
+                let (path, elsewhere) = (directory.join(file), home.path().join("elsewhere"));
+                fs::rename(&path, &elsewhere).expect("it is ours");
+                std::os::unix::fs::symlink(&elsewhere, &path).expect("it is ours");
+            });
+        }
+        // A pipe is not waited for.
+        refused(&|| {
+            let path = directory.join(&text);
+            fs::remove_file(&path).expect("it is ours");
+            rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::from_raw_mode(0o600)).expect("a pipe");
+        });
+        // The last two directories of the default place are ours, too.
+        let place = |path: &Path| Cache { place: Some(Place { directory: path.into(), own: 2 }), ..Cache::default() };
+        let (shared, inner) = (home.path().join("tandem"), home.path().join("tandem/kernels"));
+        place(&inner).keep("text", b"binary");
+        assert!(place(&inner).find("text").is_some());
+        chmod(&shared, 0o777);
+        assert_eq!(place(&inner).find("text"), None);
+    }
+
+    /// A process writes entries and is killed at a random moment, again and again: every entry that can be found is whole.
+    #[test]
+    fn killed_writers_leave_nothing_half_written() {
+        const PLACE: &str = "TANDEM_TEST_KILLED_WRITER";
+        const SOURCES: usize = 8;
+        let source = |number: usize| format!("source {number}");
+        let binary = |number: usize| vec![number as u8; 100_000 + number];
+        if let Some(directory) = env::var_os(PLACE) {
+            let cache = Cache::at(Path::new(&directory));
+            for number in (0..SOURCES).cycle() {
+                cache.keep(&source(number), &binary(number));
+                println!("{number}");
+            }
+        }
+        let seed = std::time::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos() as u64);
+        println!("seed {seed}");
+        let directory = private();
+        let mut state = seed | 1;
+        for _ in 0..20 {
+            let mut child = process::Command::new(env::current_exe().expect("this test"))
+                .args(["device::cache::tests::killed_writers_leave_nothing_half_written", "--exact", "--nocapture"])
+                .env(PLACE, directory.path())
+                .stdout(process::Stdio::piped())
+                .spawn()
+                .expect("it runs again");
+            // So many lines, and then some spinning, until it is killed.
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let (lines, spins) = (state >> 60, (state >> 20) % 300_000);
+            let mut output = std::io::BufReader::new(child.stdout.take().expect("it is piped")).lines();
+            assert!(output.by_ref().take(lines as usize + 1).all(|line| line.is_ok()));
+            (0..spins).for_each(|_| std::hint::spin_loop());
+            child.kill().and_then(|()| child.wait()).expect("it is ours");
+            let cache = Cache::at(directory.path());
+            for entry in fs::read_dir(directory.path()).expect("readable") {
+                let path = entry.expect("readable").path();
+                let bytes = fs::read(&path).expect("it is ours");
+                match path.extension().and_then(OsStr::to_str) {
+                    Some("bin") => assert!(unwrap(&bytes).is_some(), "{} is half written", path.display()),
+                    Some("cl") => assert!((0..SOURCES).any(|number| bytes == source(number).as_bytes())),
+                    extension => assert_eq!(extension, Some(UNFINISHED)),
+                }
+            }
+            for number in 0..SOURCES {
+                let found = cache.find(&source(number));
+                assert!(found.is_none_or(|found| found == binary(number)), "entry {number}");
+            }
+            assert_eq!(cache.distrust(), None);
+        }
+        assert!((0..SOURCES).any(|number| Cache::at(directory.path()).find(&source(number)).is_some()));
     }
 }

@@ -19,6 +19,7 @@ mod settings;
 mod share;
 mod streams;
 mod times;
+mod trusted;
 
 use std::{
     collections::HashMap,
@@ -89,6 +90,8 @@ pub struct DeviceMetrics {
     pub bytes_back: u64,
     /// What each program took that was used for the first time.
     pub programs: Vec<ProgramMetrics>,
+    /// What the user should know and is told once.
+    pub remarks: Vec<String>,
     /// Time in kernels, by the device's clock.
     pub kernels: Duration,
     /// Time in copies there and back, by the device's clock.

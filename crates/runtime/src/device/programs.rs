@@ -56,6 +56,7 @@ impl Run<'_> {
         }
         let began = Instant::now();
         let stored = accelerator.cache.load(text, accelerator.options(), accelerator.device.as_ref());
+        self.metrics.remarks.extend(accelerator.cache.distrust());
         let compiled = stored.is_none();
         let program = match stored {
             Some(program) => program,

@@ -74,6 +74,7 @@ impl DeviceMetrics {
         self.bytes_shared += other.bytes_shared;
         self.bytes_back += other.bytes_back;
         self.programs.extend(other.programs);
+        self.remarks.extend(other.remarks);
         self.kernels += other.kernels;
         self.copies += other.copies;
         self.overlapped += other.overlapped;
