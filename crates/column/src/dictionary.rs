@@ -3,7 +3,7 @@
 //! Codes follow the order of the values, so a comparison of values is a comparison of codes, and a range or a prefix of
 //! values is a range of codes.
 
-use std::ops::Range;
+use std::{collections::VecDeque, ops::Range};
 
 use crate::interner::Interner;
 use crate::{AlignedVec, Buffer, Error, Result, Type};
@@ -20,6 +20,10 @@ pub struct Dictionary {
 
 /// The most bytes that the values of a dictionary take together: Arrow's offsets are signed 32-bit.
 pub const DICTIONARY_BYTES: usize = i32::MAX as usize;
+
+/// How many dictionaries another is compared with as a whole, of those merged with it: with all, it would take the square of
+/// their number.
+const RECENT: usize = 16;
 
 impl Dictionary {
     /// Takes values that are ascending and distinct, as offsets into bytes.
@@ -88,12 +92,17 @@ impl Dictionary {
     pub fn merge(dictionaries: &[&Dictionary]) -> Result<(Dictionary, Vec<Vec<u32>>)> {
         let mut interner = Interner::new();
         let mut interned: Vec<Vec<u32>> = Vec::with_capacity(dictionaries.len());
+        let mut recent: VecDeque<usize> = VecDeque::new();
         for (at, dictionary) in dictionaries.iter().enumerate() {
-            // Parts of one table mostly have the same values: recognise that by one comparison of bytes.
-            let same = dictionaries[..at].iter().position(|earlier| *earlier == *dictionary);
+            // Parts of one table mostly have the same values: recognise that by a few comparisons of bytes.
+            let same = recent.iter().copied().find(|&earlier| dictionaries[earlier] == *dictionary);
             interned.push(match same {
                 Some(earlier) => interned[earlier].clone(),
-                None => dictionary.iter().map(|value| interner.intern(value)).collect(),
+                None => {
+                    recent.push_front(at);
+                    recent.truncate(RECENT);
+                    dictionary.iter().map(|value| interner.intern(value)).collect()
+                }
             });
         }
         let (mut merged, remap) = interner.into_dictionary(&Type::Binary)?;

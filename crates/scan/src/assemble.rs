@@ -1,6 +1,10 @@
 //! Columns of row groups to one table: shared dictionaries, pieces of bounded size, statistics.
 
-use std::{ops::Range, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+    sync::Arc,
+};
 
 use parking_lot::Mutex;
 use tandem_column::{
@@ -56,6 +60,7 @@ pub(crate) fn unify(
     memory: &mut Reservation,
 ) -> Result<()> {
     let mut distinct: Vec<&Arc<Dictionary>> = Vec::new();
+    let mut seen = HashSet::new();
     let mut first = None;
     let (mut plain, mut rows) = (false, 0);
     let mut fits = true;
@@ -66,7 +71,7 @@ pub(crate) fn unify(
         match &piece.data {
             Data::Dictionary { dictionary, .. } => {
                 fits &= Arc::ptr_eq(first.get_or_insert(dictionary), dictionary);
-                if !empty && !distinct.iter().any(|known| Arc::ptr_eq(known, dictionary)) {
+                if !empty && seen.insert(Arc::as_ptr(dictionary)) {
                     distinct.push(dictionary);
                 }
             }
@@ -109,10 +114,15 @@ pub(crate) fn unify(
     Ok(())
 }
 
-/// The dictionary of a column, and the new code of each old one of each dictionary it replaces.
+/// The dictionary of a column, and the new code of each old one of each dictionary it replaces, by their addresses. The pieces
+/// keep those alive.
 struct Merged {
     dictionary: Arc<Dictionary>,
-    old: Vec<(Arc<Dictionary>, Option<Vec<u32>>)>,
+    old: HashMap<usize, Option<Vec<u32>>>,
+}
+
+fn address(dictionary: &Arc<Dictionary>) -> usize {
+    Arc::as_ptr(dictionary) as usize
 }
 
 /// Merges dictionaries; `None` if the result is too large to pay.
@@ -122,7 +132,7 @@ fn merge(distinct: &[&Arc<Dictionary>], rows: usize) -> Result<Option<Merged>> {
     let largest = distinct.iter().copied().max_by_key(|dictionary| dictionary.len()).unwrap_or(first);
     let equal = distinct.iter().all(|dictionary| dictionary == &largest);
     if equal {
-        let old = distinct.iter().map(|&dictionary| (dictionary.clone(), None)).collect();
+        let old = distinct.iter().map(|&dictionary| (address(dictionary), None)).collect();
         return Ok(Some(Merged { dictionary: largest.clone(), old }));
     }
     let borrowed: Vec<&Dictionary> = distinct.iter().map(|dictionary| &***dictionary).collect();
@@ -135,7 +145,7 @@ fn merge(distinct: &[&Arc<Dictionary>], rows: usize) -> Result<Option<Merged>> {
         true => largest.clone(),
         false => Arc::new(merged),
     };
-    let old = distinct.iter().zip(maps).map(|(&old, map)| (old.clone(), Some(map))).collect();
+    let old = distinct.iter().zip(maps).map(|(&old, map)| (address(old), Some(map))).collect();
     Ok(Some(Merged { dictionary, old }))
 }
 
@@ -144,9 +154,7 @@ impl Merged {
     fn adopt(&self, column: &Column) -> Option<Arc<Column>> {
         let coded = match &column.data {
             Data::Dictionary { dictionary, .. } if Arc::ptr_eq(dictionary, &self.dictionary) => return None,
-            Data::Dictionary { codes, dictionary } => {
-                self.old.iter().find(|(old, _)| Arc::ptr_eq(old, dictionary)).map(|(_, map)| (codes, map))
-            }
+            Data::Dictionary { codes, dictionary } => self.old.get(&address(dictionary)).map(|map| (codes, map)),
             _ => None,
         };
         let column = match coded {

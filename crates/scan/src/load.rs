@@ -305,6 +305,7 @@ fn decode(
         true => request.columns.iter().map(|column| parquet::range_of(&files, *column).0).collect(),
         false => Vec::new(),
     };
+    // Asked for every task: a file has counted its own after the first.
     let range = |file: &Arc<ParquetFile>, position: usize, column: usize| match together {
         true => all[position],
         false => parquet::range_of(std::slice::from_ref(file), column).0,

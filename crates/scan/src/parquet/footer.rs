@@ -17,7 +17,7 @@ use parquet::{
 };
 use tandem_column::{Error, Field, Repr, Result, Type};
 
-use super::{number::Physical, text::Lengths};
+use super::{number::Physical, statistics::Ranges, text::Lengths};
 use crate::file::{self, Identity};
 
 /// The most rows of a row group: row numbers within a part are 32 bits, and writers make groups of about a million.
@@ -56,6 +56,8 @@ pub(crate) struct ParquetFile {
     /// Why a column cannot be loaded, by position.
     pub(crate) unsupported: Vec<Option<String>>,
     pub(super) leaves: Vec<Leaf>,
+    /// What statistics say of the columns.
+    pub(super) ranges: Ranges,
 }
 
 /// What 96-bit timestamps are read as.
@@ -100,6 +102,7 @@ impl ParquetFile {
             fields.push(Field { name: field.name().clone(), kind, nullable: field.is_nullable() });
             unsupported.push(reason);
         }
+        let ranges = Ranges::new(leaves.len());
         Ok(ParquetFile {
             path: path.to_owned(),
             identity,
@@ -108,6 +111,7 @@ impl ParquetFile {
             fields: fields.into(),
             unsupported,
             leaves,
+            ranges,
         })
     }
 

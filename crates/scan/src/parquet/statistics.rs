@@ -1,5 +1,7 @@
 //! What row-group statistics say of a column, as far as it can be relied on.
 
+use std::sync::{Arc, OnceLock};
+
 use parquet::{
     basic::Type as PhysicalType,
     file::{metadata::ColumnChunkMetaData, statistics::Statistics},
@@ -79,34 +81,102 @@ fn text(chunk: &ColumnChunkMetaData, statistics: &Statistics, kind: &Type) -> Bo
     }
 }
 
+/// What the row groups of a file say of a column, together.
+#[derive(Clone, Copy)]
+struct Stated {
+    /// Where its values lie; nothing if there are none.
+    range: Option<(i64, i64)>,
+    /// All row groups say it.
+    known: bool,
+    nulls: usize,
+}
+
+/// What is said of the columns of a file: counted once, however often it is asked for.
+pub(super) struct Ranges(Vec<OnceLock<Stated>>);
+
+impl Ranges {
+    pub(super) fn new(columns: usize) -> Ranges {
+        Ranges((0..columns).map(|_| OnceLock::new()).collect())
+    }
+
+    /// Returns how many columns were counted.
+    #[cfg(test)]
+    pub(super) fn counted(&self) -> usize {
+        self.0.iter().filter(|column| column.get().is_some()).count()
+    }
+}
+
 /// Returns the range of a column over all row groups of all files, if statistics give it, and the nulls counted.
 ///
 /// Where a null count is missing, all rows of that chunk count: a reader may then rely on "no nulls" only if it is true.
-pub(crate) fn range_of(files: &[std::sync::Arc<ParquetFile>], column: usize) -> (Option<(i64, i64)>, usize) {
-    let mut range: Option<(i64, i64)> = None;
-    let (mut known, mut nulls) = (true, 0);
-    for file in files {
-        let leaf = &file.leaves[column];
-        for group in 0..file.groups() {
-            let rows = file.group_rows(group);
-            let chunk = file.metadata.row_group(group).columns().get(leaf.index);
-            let counted = chunk.and_then(|chunk| chunk.statistics()).and_then(Statistics::null_count_opt);
-            nulls += match (leaf.optional, counted) {
-                (false, _) => 0,
-                (true, Some(count)) => usize::try_from(count).unwrap_or(rows).min(rows),
-                (true, None) => rows,
-            };
-            if rows == 0 {
-                continue;
+pub(crate) fn range_of(files: &[Arc<ParquetFile>], column: usize) -> (Option<(i64, i64)>, usize) {
+    let start = Stated { range: None, known: true, nulls: 0 };
+    let all = files.iter().fold(start, |all, file| {
+        let own = file.ranges.0[column].get_or_init(|| stated(file, column));
+        let range = [all.range, own.range].into_iter().flatten().reduce(union);
+        Stated { range, known: all.known && own.known, nulls: all.nulls + own.nulls }
+    });
+    (all.range.filter(|_| all.known), all.nulls)
+}
+
+fn union((low, high): (i64, i64), (l, h): (i64, i64)) -> (i64, i64) {
+    (low.min(l), high.max(h))
+}
+
+/// Goes through the row groups of a file.
+fn stated(file: &ParquetFile, column: usize) -> Stated {
+    let mut all = Stated { range: None, known: true, nulls: 0 };
+    let leaf = &file.leaves[column];
+    for group in 0..file.groups() {
+        let rows = file.group_rows(group);
+        let chunk = file.metadata.row_group(group).columns().get(leaf.index);
+        let counted = chunk.and_then(|chunk| chunk.statistics()).and_then(Statistics::null_count_opt);
+        all.nulls += match (leaf.optional, counted) {
+            (false, _) => 0,
+            (true, Some(count)) => usize::try_from(count).unwrap_or(rows).min(rows),
+            (true, None) => rows,
+        };
+        if rows == 0 {
+            continue;
+        }
+        match bounds(file, group, column) {
+            Bounds::Int(low, high) => {
+                all.range = Some(all.range.map_or((low, high), |range| union(range, (low, high))))
             }
-            match bounds(file, group, column) {
-                Bounds::Int(low, high) => {
-                    range = Some(range.map_or((low, high), |(l, h)| (l.min(low), h.max(high))));
-                }
-                Bounds::Empty => {}
-                _ => known = false,
-            }
+            Bounds::Empty => {}
+            _ => all.known = false,
         }
     }
-    (range.filter(|_| known), nulls)
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    use parquet::{arrow::ArrowWriter, file::properties::WriterProperties};
+
+    use super::*;
+    use crate::parquet::Int96;
+
+    #[test]
+    fn row_groups_are_gone_through_once() {
+        let column = |values: Vec<Option<i64>>| Arc::new(Int64Array::from(values)) as ArrayRef;
+        let (a, b) = (column(vec![Some(3), Some(7), None, Some(-1)]), column(vec![Some(1); 4]));
+        let batch = RecordBatch::try_from_iter([("a", a), ("b", b)]).expect("columns of one length");
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        let properties = WriterProperties::builder().set_max_row_group_row_count(Some(1)).build();
+        let output = file.reopen().expect("it is there");
+        let mut writer = ArrowWriter::try_new(output, batch.schema(), Some(properties)).expect("a schema");
+        writer.write(&batch).expect("rows");
+        writer.close().expect("a whole file");
+        let files = [Arc::new(ParquetFile::open(file.path(), Int96::Nanoseconds).expect("a good file"))];
+        assert_eq!((files[0].groups(), files[0].ranges.counted()), (4, 0));
+        // Every task of a load asks.
+        for _ in 0..3 {
+            assert_eq!(range_of(&files, 0), (Some((-1, 7)), 1));
+            assert_eq!(files[0].ranges.counted(), 1);
+        }
+        assert_eq!(range_of(&[files[0].clone(), files[0].clone()], 1), (Some((1, 1)), 0));
+        assert_eq!(files[0].ranges.counted(), 2);
+    }
 }
