@@ -4,10 +4,11 @@ use std::{
     fs::{File, Metadata},
     hash::{DefaultHasher, Hash, Hasher},
     io,
-    os::unix::fs::MetadataExt,
+    os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
     path::Path,
 };
 
+use rustix::fs::OFlags;
 use tandem_column::{Error, Result};
 
 /// What tells a file's contents from other contents without reading them.
@@ -45,7 +46,9 @@ impl Identity {
 
     /// Reads the identity of a path.
     pub(crate) fn of_path(path: &Path) -> Result<Identity> {
-        std::fs::metadata(path).map(|metadata| Identity::new(&metadata)).map_err(|error| unreadable(path, &error))
+        let metadata = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+        check_regular(path, &metadata)?;
+        Ok(Identity::new(&metadata))
     }
 
     /// Reads the identity of an open file.
@@ -54,14 +57,37 @@ impl Identity {
     }
 }
 
-/// Opens a file for reading.
+/// Opens a file for reading; never waits for somebody to write into a pipe.
 pub(crate) fn open(path: &Path) -> Result<(File, Identity)> {
-    let file = File::open(path).map_err(|error| unreadable(path, &error))?;
-    let metadata = file.metadata().map_err(|error| unreadable(path, &error))?;
-    if metadata.is_dir() {
+    let failed = |error| unreadable(path, &error);
+    // Looked at before it is opened, because opening a device may already do something; and again afterwards, because
+    // another may have its name by then.
+    check_regular(path, &std::fs::metadata(path).map_err(failed)?)?;
+    let waitless = (OFlags::NONBLOCK | OFlags::NOCTTY).bits();
+    let file = File::options().read(true).custom_flags(waitless.cast_signed()).open(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    check_regular(path, &metadata)?;
+    Ok((file, Identity::new(&metadata)))
+}
+
+/// Refuses what is not a file: reading from it may never end.
+///
+/// # Errors
+/// Input, if it is a directory, a pipe, a device or a socket.
+pub fn check_regular(path: &Path, metadata: &Metadata) -> Result<()> {
+    let kind = metadata.file_type();
+    if kind.is_file() {
+        return Ok(());
+    }
+    if kind.is_dir() {
         return Err(Error::input(format!("cannot read {}: it is a directory; name a file in it", path.display())));
     }
-    Ok((file, Identity::new(&metadata)))
+    let kind = match () {
+        () if kind.is_fifo() => "a pipe",
+        () if kind.is_socket() => "a socket",
+        () => "a device",
+    };
+    Err(Error::input(format!("cannot read {}: it is {kind}; copy what it gives into a file", path.display())))
 }
 
 /// Says that a file cannot be read, and what to do.

@@ -15,6 +15,7 @@ use arrow::{
 use tandem_column::{Error, Field, LoadOptions, Loader, Repr, Result, Type};
 
 use crate::{
+    arrow_file,
     file::{self, Identity},
     load::{Loaded, Request},
     table::{check_same, nullable_anywhere, with_nullability},
@@ -45,6 +46,30 @@ fn open(path: &Path, projection: Option<Vec<usize>>) -> Result<(Reader, Identity
     Ok((reader, identity))
 }
 
+/// Checks the lengths that a file claims, before the Arrow crate reserves them.
+fn check(path: &Path) -> Result<Identity> {
+    let (file, identity) = file::open(path)?;
+    arrow_file::check(&file, identity.size).map_err(|wrong| unsound(path, wrong))?;
+    Ok(identity)
+}
+
+/// Checks the lengths that a file or a stream of messages claims.
+pub(crate) fn check_any(path: &Path) -> Result<()> {
+    let (file, identity) = file::open(path)?;
+    let checked = match arrow_file::check(&file, identity.size) {
+        Ok(false) => arrow_file::check_stream(&file, identity.size),
+        checked => checked.map(drop),
+    };
+    checked.map_err(|wrong| unsound(path, wrong))
+}
+
+fn unsound(path: &Path, wrong: arrow_file::Wrong) -> Error {
+    match wrong {
+        arrow_file::Wrong::Damaged(what) => file::damaged(path, &what),
+        arrow_file::Wrong::Io(error) => file::unreadable(path, &error),
+    }
+}
+
 /// Runs code of the Arrow crate on untrusted bytes.
 fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, arrow::error::ArrowError>) -> Result<T> {
     match catch_unwind(AssertUnwindSafe(read)) {
@@ -59,7 +84,11 @@ impl IpcFiles {
         let (mut files, mut schemas) = (Vec::new(), Vec::<Arc<[Field]>>::new());
         let mut found: Option<(SchemaRef, Vec<Option<String>>)> = None;
         for path in paths {
+            let checked = check(path)?;
             let (reader, identity) = open(path, None)?;
+            if identity != checked {
+                return Err(file::changed(path));
+            }
             files.push((path.clone(), identity, reader.num_batches()));
             let own = reader.schema();
             let (fields, reasons): (Vec<Field>, Vec<Option<String>>) = own.fields().iter().map(describe).unzip();

@@ -9,11 +9,14 @@
 //! Bytes of files are untrusted: what is damaged gives an error that names the file and the place, never a panic.
 #![forbid(unsafe_code)]
 
+mod arrow_file;
 mod assemble;
 mod cache;
 mod csv;
 mod file;
+mod flatbuffer;
 mod format;
+mod inspect;
 mod ipc;
 mod load;
 mod parquet;
@@ -24,7 +27,9 @@ mod table;
 mod whole;
 
 pub use cache::Cache;
+pub use file::check_regular;
 pub use format::{Compression, Format};
+pub use inspect::inspect;
 pub use load::{Hold, LoadMetrics, Loading};
 pub use split::{Split, SplitColumn, SplitReader};
 pub use table::FileTable;

@@ -1,6 +1,10 @@
 //! Everything our decoder does not know, through the Arrow reader of the `parquet` crate.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    fs::File,
+    os::unix::fs::FileExt,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
 use parquet::{
     arrow::{
@@ -11,10 +15,13 @@ use parquet::{
 };
 use tandem_column::{Class, Column, Reservation};
 
-use super::{ParquetFile, Problem, damaged, footer::plain_message};
+use super::{ParquetFile, Problem, compact::Malformed, damaged, footer::plain_message, page::HEADER_LIMIT, structure};
 
 /// Rows of a batch: enough that encoding is not dominated by joining batches.
 const BATCH_ROWS: usize = 64 << 10;
+
+/// Bytes read for a page header at first: most take tens.
+const HEADER_BYTES: usize = 256;
 
 /// Decodes a column of a row group.
 pub(super) fn decode(
@@ -38,6 +45,7 @@ fn read(parquet: &ParquetFile, group: usize, column: usize, held: &mut Reservati
     let mask = ProjectionMask::roots(metadata.parquet_schema(), [column]);
     // A file of its own: the reader moves the file's position, which clones of a handle share.
     let file = parquet.reopen().map_err(|error| damaged(error.message))?;
+    check_pages(parquet, &file, group, column)?;
     let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
         .with_row_groups(vec![group])
         .with_projection(mask)
@@ -61,6 +69,33 @@ fn read(parquet: &ParquetFile, group: usize, column: usize, held: &mut Reservati
     }
     let columns: Vec<&Column> = columns.iter().collect();
     Column::concat(&columns).map(|column| column.compact()).map_err(|error| damaged(error.message))
+}
+
+/// Checks the page headers of a column, which the `parquet` crate would believe: a list in one can keep it busy for hours.
+fn check_pages(parquet: &ParquetFile, file: &File, group: usize, column: usize) -> Result<(), Problem> {
+    let group = parquet.metadata.row_group(group);
+    let schema = group.schema_descr();
+    let chunks = group.columns().iter().enumerate().filter(|(leaf, _)| schema.get_column_root_idx(*leaf) == column);
+    let mut bytes = Vec::new();
+    for (start, length) in chunks.map(|(_, chunk)| chunk.byte_range()) {
+        let (mut at, end) = (start, start.saturating_add(length));
+        let mut wanted = HEADER_BYTES;
+        while at < end {
+            let present = usize::try_from(end - at).unwrap_or(usize::MAX).min(wanted);
+            bytes.resize(present, 0);
+            file.read_exact_at(&mut bytes, at)?;
+            match structure::check_page(&bytes) {
+                Ok((header, body)) => {
+                    at += header as u64 + body as u64;
+                    wanted = HEADER_BYTES;
+                }
+                Err(Malformed::Short) if present == wanted && wanted < HEADER_LIMIT => wanted *= 4,
+                Err(Malformed::Short) => return Err(damaged("a page header is cut off")),
+                Err(Malformed::Wrong(what)) => return Err(damaged(format!("page header: {what}"))),
+            }
+        }
+    }
+    Ok(())
 }
 
 fn problem(error: ParquetError) -> Problem {

@@ -9,19 +9,28 @@ use std::{
 };
 
 use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
+use base64::prelude::{BASE64_STANDARD, Engine};
 use parquet::{
-    arrow::parquet_to_arrow_schema,
+    arrow::{ARROW_SCHEMA_META_KEY, parquet_to_arrow_schema},
     basic::Type as PhysicalType,
-    file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader},
+    errors::ParquetError,
+    file::metadata::{KeyValue, ParquetMetaData, ParquetMetaDataReader},
     schema::types::ColumnDescriptor,
 };
 use tandem_column::{Error, Field, Repr, Result, Type};
 
-use super::{number::Physical, statistics::Ranges, text::Lengths};
-use crate::file::{self, Identity};
+use super::{number::Physical, statistics::Ranges, structure, text::Lengths};
+use crate::{
+    file::{self, Identity},
+    flatbuffer,
+};
 
 /// The most rows of a row group: row numbers within a part are 32 bits, and writers make groups of about a million.
 const GROUP_ROWS: i64 = 1 << 31;
+
+/// The most bytes of a footer: a thousand row groups of a thousand columns take less. A file with holes can claim one that takes
+/// no room on the disk, but would in memory.
+const FOOTER: u64 = 256 << 20;
 
 /// How a column is stored, as far as our own decoder knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,19 +82,15 @@ impl ParquetFile {
     /// Reads the footer.
     pub(crate) fn open(path: &Path, int96: Int96) -> Result<ParquetFile> {
         let (file, identity) = file::open(path)?;
-        check_magic(path, &file, identity.size)?;
         let wrong = |detail: String| file::damaged(path, &format!("footer: {detail}"));
-        let read = || {
-            let metadata =
-                ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Skip).parse_and_finish(&file)?;
-            let descriptor = metadata.file_metadata().schema_descr();
-            let schema = parquet_to_arrow_schema(descriptor, metadata.file_metadata().key_value_metadata())?;
-            Ok((metadata, schema))
-        };
+        let bytes = read_footer(path, &file, identity.size)?;
+        structure::check(&bytes).map_err(|what| wrong(what.into()))?;
         // The footer's bytes are untrusted, and so is the code that reads them.
-        let (metadata, schema) = catch_unwind(AssertUnwindSafe(read))
-            .map_err(|_| wrong("unreadable".into()))?
-            .map_err(|error: parquet::errors::ParquetError| wrong(plain_message(&error)))?;
+        let metadata = guarded(|| ParquetMetaDataReader::decode_metadata(&bytes)).map_err(wrong)?;
+        let entries = metadata.file_metadata().key_value_metadata();
+        check_arrow_schema(entries).map_err(wrong)?;
+        let descriptor = metadata.file_metadata().schema_descr();
+        let schema = guarded(|| parquet_to_arrow_schema(descriptor, entries)).map_err(wrong)?;
         check_groups(&metadata, identity.size).map_err(wrong)?;
         let schema = match int96 {
             Int96::Nanoseconds => schema,
@@ -203,10 +208,53 @@ fn with_instants(metadata: &ParquetMetaData, schema: &Schema) -> Schema {
 }
 
 /// Gives an error of the `parquet` crate without its prefix.
-pub(super) fn plain_message(error: &parquet::errors::ParquetError) -> String {
+pub(super) fn plain_message(error: &ParquetError) -> String {
     let text = error.to_string();
     let text = text.split_once(": ").map_or(&text[..], |(_, detail)| detail);
     text.trim().trim_end_matches('.').to_owned()
+}
+
+/// Runs code of the `parquet` crate on untrusted bytes.
+fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(read)) {
+        Ok(read) => read.map_err(|error| plain_message(&error)),
+        Err(_) => Err("unreadable".into()),
+    }
+}
+
+/// Checks the Arrow schema that writers put beside Parquet's, which the `parquet` crate decodes.
+fn check_arrow_schema(entries: Option<&Vec<KeyValue>>) -> Result<(), String> {
+    let found = entries.into_iter().flatten().filter(|entry| entry.key == ARROW_SCHEMA_META_KEY);
+    for encoded in found.filter_map(|entry| entry.value.as_ref()) {
+        // What is not even the right text is for the crate to refuse.
+        if let Ok(bytes) = BASE64_STANDARD.decode(encoded) {
+            flatbuffer::check_schema(&bytes).map_err(|what| format!("Arrow schema: {what}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads the footer's bytes, which end eight before the file does.
+fn read_footer(path: &Path, file: &File, size: u64) -> Result<Vec<u8>> {
+    check_magic(path, file, size)?;
+    let unreadable = |error| file::unreadable(path, &error);
+    let mut length = [0; 4];
+    file.read_exact_at(&mut length, size - 8).map_err(unreadable)?;
+    let length = u64::from(u32::from_le_bytes(length));
+    if length > size - 8 {
+        return Err(file::damaged(path, &format!("footer: {length} bytes in a file of {size}")));
+    }
+    if length > FOOTER {
+        return Err(Error::unsupported(format!(
+            "the footer of {} takes {} MB, the most is {}: write larger row groups or fewer columns",
+            path.display(),
+            length >> 20,
+            FOOTER >> 20
+        )));
+    }
+    let mut footer = vec![0; length as usize];
+    file.read_exact_at(&mut footer, size - 8 - length).map_err(unreadable)?;
+    Ok(footer)
 }
 
 fn check_magic(path: &Path, file: &File, size: u64) -> Result<()> {

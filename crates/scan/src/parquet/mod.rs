@@ -5,6 +5,7 @@
 //! Arrow reader of the `parquet` crate, which knows all of them and is slower.
 
 mod chunk;
+mod compact;
 mod distinct;
 mod fallback;
 mod fixed;
@@ -13,6 +14,7 @@ mod hybrid;
 mod number;
 mod page;
 mod statistics;
+mod structure;
 mod text;
 mod thrift;
 mod unpack;

@@ -18,7 +18,7 @@ use super::{
 const WINDOW: usize = 512 << 10;
 
 /// A page header longer than this is damage; real ones take tens of bytes, with statistics of long strings a few KiB.
-const HEADER_LIMIT: usize = 16 << 20;
+pub(super) const HEADER_LIMIT: usize = 16 << 20;
 
 /// The most bytes that one byte becomes: a Snappy copy of 64 bytes takes three, an LZ4 match grows by 255 a byte. A header
 /// that claims more is refused before memory is cleared for it.
