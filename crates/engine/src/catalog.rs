@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock, Weak};
 
 use datafusion::catalog::{SchemaProvider, TableProvider};
+use datafusion::datasource::listing::ListingTable;
 use datafusion::error::Result;
 use datafusion::execution::SessionState;
 use futures::future::BoxFuture;
@@ -15,6 +16,7 @@ use parking_lot::RwLock;
 
 use crate::Error;
 use crate::files::FileProvider;
+use crate::inspected::Inspected;
 use crate::location::Location;
 use crate::planning::boxed;
 
@@ -24,6 +26,8 @@ pub(crate) struct Tables {
     named: RwLock<BTreeMap<String, Arc<dyn TableProvider>>>,
     paths: RwLock<HashMap<String, Arc<dyn TableProvider>>>,
     state: OnceLock<Weak<RwLock<SessionState>>>,
+    /// Files of tables that are DataFusion's own.
+    inspected: Inspected,
 }
 
 impl std::fmt::Debug for Tables {
@@ -74,6 +78,8 @@ impl SchemaProvider for Tables {
             if let Some(table) = known {
                 if let Some(files) = table.downcast_ref::<FileProvider>() {
                     files.refresh(&self.state()?).await?;
+                } else if let Some(listing) = table.downcast_ref::<ListingTable>() {
+                    self.inspected.check_table(listing, &self.state()?).await?;
                 }
                 return Ok(Some(table));
             }

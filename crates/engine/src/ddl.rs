@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::common::TableReference;
+use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::error::Result;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{CreateExternalTable, CreateMemoryTable, DdlStatement, LogicalPlan};
@@ -15,6 +16,7 @@ use tandem_column::{Field, Table};
 
 use crate::error::external;
 use crate::files::FileProvider;
+use crate::inspected::Inspected;
 use crate::load::{fields, load, parallel};
 use crate::location::{Kind, Location};
 use crate::planner::plan;
@@ -98,7 +100,24 @@ pub(crate) async fn create_external(
         }
         location.files()?;
     }
+    inspect(&create, state).await?;
     context.execute_logical_plan(LogicalPlan::Ddl(DdlStatement::CreateExternalTable(Box::new(create)))).await?;
+    Ok(())
+}
+
+/// Looks at the files of a table that becomes DataFusion's own, before it reads their schemas. A stream is a pipe by intent.
+async fn inspect(create: &CreateExternalTable, state: &SessionState) -> Result<()> {
+    let stream = |(name, value): (&String, &String)| name.to_lowercase().ends_with("unbounded") && value == "true";
+    if create.unbounded || create.options.iter().any(stream) {
+        return Ok(());
+    }
+    let places: Result<Vec<ListingTableUrl>> = create.locations.iter().map(ListingTableUrl::parse).collect();
+    // With declared columns every file of a directory is read, else those whose names fit.
+    let extension = match create.schema.fields().is_empty() {
+        true => format!(".{}", create.file_type.to_lowercase()),
+        false => String::new(),
+    };
+    Inspected::default().check(&places?, &create.file_type, &extension, state).await?;
     Ok(())
 }
 

@@ -28,6 +28,7 @@ mod explain;
 mod files;
 mod host;
 mod info;
+mod inspected;
 mod join_order;
 mod load;
 mod location;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use tandem_scan::Format;
+use tandem_scan::{Format, check_regular};
 
 use crate::Error;
 use crate::wording::{file_error, missing};
@@ -82,7 +82,10 @@ impl Location {
             files
         } else {
             match std::fs::metadata(&self.0) {
-                Ok(_) => vec![self.0.clone()],
+                Ok(data) => {
+                    check_regular(&self.0, &data)?;
+                    vec![self.0.clone()]
+                }
                 Err(error) => return Err(file_error(&error, Some(&shown))),
             }
         };
