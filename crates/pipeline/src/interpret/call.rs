@@ -1,5 +1,7 @@
 //! User functions: statements over locals.
 
+use std::sync::Arc;
+
 use tandem_column::{Error, Result, Type};
 
 use super::Evaluator;
@@ -8,8 +10,8 @@ use crate::{Expr, Slot, SlotId, Statement, UserFunction, Value};
 /// Functions that may be active at once.
 const DEPTH_LIMIT: usize = 64;
 
-/// Elements that a list may have.
-const LIST_LIMIT: i128 = 1 << 24;
+/// Elements that lists may get during a call for one row, in all: 32 bytes each.
+const LIST_LIMIT: usize = 1 << 22;
 
 /// Where a statement leads.
 enum Flow {
@@ -47,6 +49,10 @@ pub(super) fn call(evaluator: &Evaluator<'_>, function: usize, arguments: Vec<Va
         _ => Value::Null,
     }));
     let slots = function.slots();
+    if evaluator.depth.get() == 0 {
+        // The lists of the row before are gone.
+        evaluator.elements.set(0);
+    }
     evaluator.depth.set(evaluator.depth.get() + 1);
     let flow = Frame { evaluator, function, slots, values }.run(&function.body);
     evaluator.depth.set(evaluator.depth.get() - 1);
@@ -59,6 +65,19 @@ pub(super) fn call(evaluator: &Evaluator<'_>, function: usize, arguments: Vec<Va
 /// Makes the error of an index outside a list.
 pub(super) fn out_of_range(index: i128, length: usize) -> Error {
     Error::input(format!("list index out of range in a user function: {index} of {length} elements"))
+}
+
+/// Takes a new list's elements off the limit.
+fn take_elements(evaluator: &Evaluator<'_>, function: &UserFunction, length: usize) -> Result<()> {
+    let all = evaluator.elements.get().saturating_add(length);
+    evaluator.elements.set(all);
+    match all > LIST_LIMIT {
+        true => Err(Error::exhausted(format!(
+            "the lists of a user function got over {LIST_LIMIT} elements: make fewer or shorter ones in {}",
+            function.name
+        ))),
+        false => Ok(()),
+    }
 }
 
 impl Frame<'_> {
@@ -111,26 +130,28 @@ impl Frame<'_> {
             Statement::Resize { list, length, fill } => {
                 let (length, fill) = (self.value(length)?, self.value(fill)?);
                 let length = length.as_integer().unwrap_or(0);
-                if !(0..=LIST_LIMIT).contains(&length) {
-                    return Err(Error::input(format!(
-                        "a list of a user function must have 0 to {LIST_LIMIT} elements, not {length}"
-                    )));
-                }
-                self.set(*list, Value::List(vec![fill; length as usize].into()))?;
+                let length = usize::try_from(length).map_err(|_| {
+                    Error::input(format!("a list of a user function has no or more elements, not {length}"))
+                })?;
+                take_elements(self.evaluator, self.function, length)?;
+                self.set(*list, Value::List(vec![fill; length].into()))?;
             }
             Statement::Store { list, index, value } => {
                 let (index, value) = (self.value(index)?, self.value(value)?);
-                let Some(Value::List(before)) = self.values.get(*list) else {
-                    return Err(Error::internal(format!("local ${list} is not a list")));
-                };
                 let index = index.as_integer().ok_or_else(|| {
                     Error::input(format!("a list index is null in user function {}", self.function.name))
                 })?;
-                let mut elements = before.to_vec();
+                let (evaluator, function) = (self.evaluator, self.function);
+                let Some(Value::List(elements)) = self.values.get_mut(*list) else {
+                    return Err(Error::internal(format!("local ${list} is not a list")));
+                };
                 let length = elements.len();
-                let place = usize::try_from(index).ok().and_then(|index| elements.get_mut(index));
-                *place.ok_or_else(|| out_of_range(index, length))? = value;
-                self.set(*list, Value::List(elements.into()))?;
+                if Arc::get_mut(elements).is_none() {
+                    // Others have it too: it is copied.
+                    take_elements(evaluator, function, length)?;
+                }
+                let place = usize::try_from(index).ok().filter(|index| *index < length);
+                Arc::make_mut(elements)[place.ok_or_else(|| out_of_range(index, length))?] = value;
             }
             Statement::If { condition, then, otherwise } => {
                 let chosen = if self.value(condition)?.is_true() { then } else { otherwise };

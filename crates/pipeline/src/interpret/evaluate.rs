@@ -29,12 +29,14 @@ pub struct Evaluator<'a> {
     pub(super) steps: Cell<u64>,
     /// User functions that are active.
     pub(super) depth: Cell<usize>,
+    /// Elements that lists got since the outermost of them began.
+    pub(super) elements: Cell<usize>,
 }
 
 impl<'a> Evaluator<'a> {
     /// Makes an evaluator with all steps left.
     pub fn new(functions: &'a [Arc<UserFunction>]) -> Evaluator<'a> {
-        Evaluator { functions, steps: Cell::new(STEP_LIMIT), depth: Cell::new(0) }
+        Evaluator { functions, steps: Cell::new(STEP_LIMIT), depth: Cell::new(0), elements: Cell::new(0) }
     }
 
     /// Evaluates an expression for one row.

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use tandem_column::Type;
 
-use super::{Check, Checker, DEPTH_LIMIT, check_type, expression::element, same};
-use crate::{Statement, UserFunction};
+use super::{CALL_DEPTH_LIMIT, Check, Checker, DEPTH_LIMIT, check_type, expression::element, same};
+use crate::{Expr, Statement, UserFunction};
 
-/// Checks a function, which may call those before it.
-pub(super) fn check(function: &UserFunction, before: &[Arc<UserFunction>]) -> Check {
+/// Checks a function, which may call those before it, and returns how deeply it nests with all that it calls; `reaches` are
+/// theirs.
+pub(super) fn check(function: &UserFunction, before: &[Arc<UserFunction>], reaches: &[usize]) -> Check<usize> {
     if function.parameters > function.locals.len() {
         return Err(format!("it has {} parameters but {} locals", function.parameters, function.locals.len()));
     }
@@ -16,7 +17,39 @@ pub(super) fn check(function: &UserFunction, before: &[Arc<UserFunction>]) -> Ch
     check_type(&function.returns)?;
     let slots = function.slots();
     let body = Body { checker: Checker { slots: &slots, functions: before }, returns: &function.returns };
-    body.block(&function.body, 0, false)
+    body.block(&function.body, 0, false)?;
+    let reach = block_reach(&function.body, reaches);
+    match reach > CALL_DEPTH_LIMIT {
+        true => Err(format!("it nests more than {CALL_DEPTH_LIMIT} deep with the functions that it calls")),
+        false => Ok(reach),
+    }
+}
+
+/// Returns how deeply statements nest, with what they call.
+fn block_reach(statements: &[Statement], reaches: &[usize]) -> usize {
+    let reach = |expr: &Expr| expression_reach(expr, reaches);
+    let statement = |statement: &Statement| match statement {
+        Statement::Assign(_, value) | Statement::Return(value) => reach(value),
+        Statement::Resize { length, fill, .. } => reach(length).max(reach(fill)),
+        Statement::Store { index, value, .. } => reach(index).max(reach(value)),
+        Statement::If { condition, then, otherwise } => {
+            reach(condition).max(block_reach(then, reaches)).max(block_reach(otherwise, reaches))
+        }
+        Statement::While { condition, body } => reach(condition).max(block_reach(body, reaches)),
+        Statement::For { from, to, body, .. } => reach(from).max(reach(to)).max(block_reach(body, reaches)),
+        Statement::Break | Statement::Continue => 0,
+    };
+    1 + statements.iter().map(statement).max().unwrap_or(0)
+}
+
+/// Returns how deeply an expression nests, with what it calls.
+fn expression_reach(expr: &Expr, reaches: &[usize]) -> usize {
+    let called = match expr {
+        Expr::Call { function, .. } => reaches.get(*function).copied().unwrap_or(0),
+        _ => 0,
+    };
+    let operands = expr.children().into_iter().map(|child| expression_reach(child, reaches));
+    1 + operands.max().unwrap_or(0).max(called)
 }
 
 /// A body being checked.

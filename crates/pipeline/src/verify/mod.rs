@@ -18,6 +18,10 @@ pub(crate) use expression::Checker;
 /// How deeply expressions and statements may nest: a thread's usual 2 MiB of stack hold as much even in a debug build.
 pub const DEPTH_LIMIT: usize = 128;
 
+/// How deeply the statements and expressions of functions may nest together with those of the functions they call: they are
+/// interpreted on the stack of one thread, above the expression that calls the first.
+pub const CALL_DEPTH_LIMIT: usize = 256;
+
 /// What is wrong, without its place.
 pub(crate) type Check<T = ()> = std::result::Result<T, String>;
 
@@ -29,10 +33,12 @@ pub fn verify(query: &Query) -> Result<()> {
     if query.pipelines.is_empty() {
         return Err(Error::input("a query needs at least one pipeline"));
     }
+    let mut reaches = Vec::with_capacity(query.functions.len());
     for (index, function) in query.functions.iter().enumerate() {
-        function::check(function, &query.functions[..index]).map_err(|reason| {
+        let reach = function::check(function, &query.functions[..index], &reaches).map_err(|reason| {
             Error::input(format!("function {index} ({}) is not well-formed: {reason}", function.name))
         })?;
+        reaches.push(reach);
     }
     for (index, pipeline) in query.pipelines.iter().enumerate() {
         check_pipeline(query, pipeline, index).map_err(|(place, reason)| {
