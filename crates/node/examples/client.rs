@@ -29,11 +29,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = directory.path().join("sales.parquet");
     write_sales(&path)?;
 
+    // The daemon makes the directory of its socket, which only this user may enter.
+    let own = directory.path().join("run").join("node.sock");
     let node = match std::env::args().nth(1) {
         Some(_) => None,
-        None => Some(Node::start(Options { socket: directory.path().join("node.sock"), ..Options::default() })?),
+        None => Some(Node::start(Options { socket: own.clone(), ..Options::default() })?),
     };
-    let socket = std::env::args().nth(1).map_or_else(|| directory.path().join("node.sock"), Into::into);
+    let socket = std::env::args().nth(1).map_or(own, Into::into);
     let mut client = Client::connect(&socket, "example")?;
 
     let column = |name: &str, kind: &Type| proto::Column {

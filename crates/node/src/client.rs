@@ -18,6 +18,7 @@ use tandem_pipeline::proto::decode;
 use crate::{
     frame::{self, Frame, Kind, Lost, PROTOCOL},
     proto, tls,
+    trust::{self, Untrusted},
 };
 
 /// Bytes of a frame of a block.
@@ -114,7 +115,8 @@ impl Client {
     /// Connects to the daemon of a Unix socket. `application` says whose blocks are meant.
     ///
     /// # Errors
-    /// If no daemon listens there, or it refuses this client.
+    /// If no daemon listens there, it refuses this client, or the socket, its directory or who listens is not this user's:
+    /// nothing is sent then.
     pub fn connect(socket: &Path, application: &str) -> Result<Client, Failed> {
         let hello = proto::Hello { application: application.to_owned(), ..Client::hello() };
         Client::connect_as(socket, &hello)
@@ -130,9 +132,15 @@ impl Client {
     /// # Errors
     /// As [`Client::connect`].
     pub fn connect_as(socket: &Path, hello: &proto::Hello) -> Result<Client, Failed> {
-        let stream = UnixStream::connect(socket).map_err(|error| {
-            let message = format!("no daemon listens on {}: start one ({error})", socket.display());
-            Failed { class: proto::Class::Protocol, message, retryable: true }
+        let stream = trust::connect(socket).map_err(|untrusted| match untrusted {
+            Untrusted::Absent(error) => {
+                let message = format!("no daemon listens on {}: start one ({error})", socket.display());
+                Failed { class: proto::Class::Protocol, message, retryable: true }
+            }
+            Untrusted::Place(reason) => Failed::new(
+                proto::Class::Protocol,
+                format!("this is not a daemon of this user, nothing was sent to it: {reason}"),
+            ),
         })?;
         Client::greet(stream, hello)
     }

@@ -29,7 +29,7 @@ use crate::{
     log::Log,
     metrics::{self, Counters},
     socket::{self, Socket},
-    tls,
+    tls, trust,
 };
 
 /// How often time limits, idle applications and the parent are looked at.
@@ -258,13 +258,8 @@ impl Node {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
         };
-        let token = options.token_file.as_ref().map(|path| {
-            let token = std::fs::read_to_string(path);
-            token.map(|token| token.trim().to_owned()).map_err(|error| {
-                Error::input(format!("cannot read the token: check --token-file ({}: {error})", path.display()))
-            })
-        });
-        let token = token.transpose()?;
+        let token = options.token_file.as_ref().map(|path| trust::read_secret(path, "token", "--token-file"));
+        let token = token.transpose()?.map(|token| token.trim().to_owned());
         if token.as_ref().is_some_and(|token| token.len() < 16) {
             return Err(Error::input("the token is too short: give at least 16 characters in --token-file"));
         }

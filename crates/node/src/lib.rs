@@ -21,6 +21,7 @@ mod options;
 pub mod proto;
 mod socket;
 mod tls;
+mod trust;
 
 pub use client::{Block, Client, Failed, Outcome, Stop};
 pub use daemon::{Node, serve};

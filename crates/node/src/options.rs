@@ -4,10 +4,12 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 
+use crate::trust::directory_variable;
+
 /// Options of the node daemon.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Unix socket to listen on; its directory is made with mode 0700
+    /// Unix socket to listen on; its directory is yours alone, and is made with mode 0700
     #[arg(long, value_name = "PATH", default_value_os_t = default_socket())]
     pub socket: PathBuf,
     /// Worker threads; 0 for all cores
@@ -52,10 +54,10 @@ pub struct Options {
     /// Certificates of the TLS listener, as PEM
     #[arg(long, value_name = "FILE")]
     pub tls_certificate: Option<PathBuf>,
-    /// Key of the TLS listener, as PEM
+    /// Key of the TLS listener, as PEM; a file of mode 0600
     #[arg(long, value_name = "FILE")]
     pub tls_key: Option<PathBuf>,
-    /// File with the token that clients must present; over TCP always, on the Unix socket too if given
+    /// File of mode 0600 with the token that clients must present; over TCP always, on the Unix socket too if given
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
     /// Loopback address that answers GET /metrics and /health
@@ -108,10 +110,11 @@ impl Options {
 /// The socket of this user on this machine.
 fn default_socket() -> PathBuf {
     let user = rustix::process::getuid().as_raw();
-    match std::env::var_os("XDG_RUNTIME_DIR") {
-        Some(directory) => PathBuf::from(directory).join("tandem").join("node.sock"),
-        None => std::env::temp_dir().join(format!("tandem-{user}")).join("node.sock"),
-    }
+    let directory = match directory_variable("XDG_RUNTIME_DIR") {
+        Some(directory) => directory.join("tandem"),
+        None => directory_variable("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp")).join(format!("tandem-{user}")),
+    };
+    directory.join("node.sock")
 }
 
 /// A quarter of the machine's memory, in megabytes.

@@ -14,9 +14,10 @@ use std::{
 use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,
-    process::geteuid,
 };
 use tandem_column::{Error, Result};
+
+use crate::trust;
 
 /// A bound socket, removed from the file system when it is dropped.
 pub(crate) struct Socket {
@@ -39,18 +40,13 @@ impl Socket {
         let unusable = |error: io::Error| {
             Error::input(format!("cannot listen on {}: choose another --socket ({error})", path.display()))
         };
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let directory = trust::directory_of(path);
         DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(unusable)?;
+        // Where nobody else may enter nobody connects before the socket has its mode.
+        trust::check_directory(directory).map_err(|error| {
+            Error::input(format!("cannot listen on {}: choose another --socket ({error})", path.display()))
+        })?;
         let handle = File::open(directory).map_err(unusable)?;
-        let metadata = handle.metadata().map_err(unusable)?;
-        let (sticky, owner) = (metadata.mode() & 0o1000 != 0, metadata.uid());
-        let own = owner == geteuid().as_raw() || owner == 0;
-        if !own || metadata.mode() & 0o022 != 0 && !sticky {
-            let directory = directory.display();
-            return Err(Error::input(format!(
-                "others may write to {directory}: choose a directory of your own for --socket"
-            )));
-        }
         // Two that start at once must not take each other's socket for one of the dead.
         let _alone = lock(handle).map_err(unusable)?;
         if fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket()) {

@@ -20,7 +20,7 @@ use rustls::{
 };
 use tandem_column::{Error, Result};
 
-use crate::Options;
+use crate::{Options, trust};
 
 /// Bytes on their way in one direction; more waits in the sockets.
 const ROOM: usize = 256 << 10;
@@ -44,7 +44,8 @@ pub(crate) fn listen(address: SocketAddr, options: &Options) -> Result<(SocketAd
         return Err(Error::input("--listen needs a token: give --token-file"));
     }
     let chain = certificates(certificate)?;
-    let key = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable("key", key, &error))?;
+    let secret = trust::read_secret(key, "key", "--tls-key")?;
+    let key = PrivateKeyDer::from_pem_slice(secret.as_bytes()).map_err(|error| unreadable("key", key, &error))?;
     let config = ServerConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))

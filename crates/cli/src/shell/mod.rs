@@ -86,7 +86,8 @@ fn editor(names: &completion::Names) -> Reedline {
 
 /// Opens the history in the user's state directory.
 fn history() -> Result<FileBackedHistory, String> {
-    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    // A relative one would be another place wherever the shell is started: it counts as not set.
+    let set = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = set("XDG_STATE_HOME")
         .or_else(|| set("HOME").map(|home| home.join(".local/state")))
         .ok_or("neither XDG_STATE_HOME nor HOME is set")?;

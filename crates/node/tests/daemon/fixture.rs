@@ -2,6 +2,7 @@
 
 use std::{
     fs::File,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
@@ -12,7 +13,7 @@ use arrow::{
     datatypes::{DataType, Field, Schema},
 };
 use parquet::{arrow::ArrowWriter, basic::Compression, file::properties::WriterProperties};
-use tandem_node::{Block, Client, Node, Options, proto};
+use tandem_node::{Block, Client, Failed, Node, Options, proto};
 use tandem_pipeline::{Type, parse, proto as wire};
 use tempfile::TempDir;
 
@@ -49,6 +50,62 @@ impl Running {
         sales(&path, ROWS);
         path
     }
+}
+
+/// Makes a directory that only this user may enter, as sockets need it.
+pub fn private_directory() -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    set_mode(directory.path(), 0o700);
+    directory
+}
+
+/// A token, and the certificate and key of a TLS listener named `node.test`.
+pub struct Keys(TempDir);
+
+pub const TOKEN: &str = "a token of sufficient length";
+
+impl Keys {
+    pub fn new() -> Keys {
+        let keys = Keys(tempfile::tempdir().unwrap());
+        let pair = rcgen::generate_simple_self_signed(["node.test".to_owned()]).unwrap();
+        std::fs::write(keys.path("cert.pem"), pair.cert.pem()).unwrap();
+        secret(&keys.path("key.pem"), &pair.signing_key.serialize_pem());
+        secret(&keys.path("token"), &format!("{TOKEN}\n"));
+        keys
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Lets a daemon listen on TCP with them.
+    pub fn listen(&self, options: &mut Options) {
+        options.listen = Some("127.0.0.1:0".parse().unwrap());
+        options.tls_certificate = Some(self.path("cert.pem"));
+        options.tls_key = Some(self.path("key.pem"));
+        options.token_file = Some(self.path("token"));
+    }
+
+    /// Connects to a daemon over TCP.
+    pub fn connect(&self, running: &Running, name: &str, token: &str) -> Result<Client, Failed> {
+        let address = running.node.as_ref().unwrap().tls_address().unwrap().to_string();
+        Client::connect_tls(&address, name, &self.path("cert.pem"), &hello(token))
+    }
+}
+
+/// A greeting with a token.
+pub fn hello(token: &str) -> proto::Hello {
+    proto::Hello { token: token.to_owned(), application: "app-1".to_owned(), ..Client::hello() }
+}
+
+/// Writes a file that nobody else may read.
+pub fn secret(path: &Path, text: &str) {
+    std::fs::write(path, text).unwrap();
+    set_mode(path, 0o600);
+}
+
+pub fn set_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
 /// The value of column `amount` in a row; every seventh is null.

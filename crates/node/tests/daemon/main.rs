@@ -6,3 +6,4 @@ mod fixture;
 mod hostile;
 mod process;
 mod remote;
+mod trust;

@@ -29,7 +29,7 @@ fn send(child: &Child, signal: Signal) {
 
 #[test]
 fn forgets_columns_on_sigusr1() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = private_directory();
     let (socket, path) = (directory.path().join("node.sock"), directory.path().join("sales.parquet"));
     sales(&path, ROWS);
     let mut child = start(&socket, false);
@@ -67,7 +67,7 @@ fn ends_with_its_parent() {
 
 #[test]
 fn ends_when_its_parent_is_killed() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = private_directory();
     let socket = directory.path().join("node.sock");
     // The shell's own standard input stays open: only its death tells.
     let script = format!(
@@ -88,7 +88,7 @@ fn ends_when_its_parent_is_killed() {
 
 #[test]
 fn ends_on_sigterm_and_replaces_what_a_killed_one_left() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = private_directory();
     let socket = directory.path().join("node.sock");
     let mut child = start(&socket, false);
     let second = Command::new(env!("CARGO_BIN_EXE_tandem-node")).arg("--socket").arg(&socket).output().unwrap();

@@ -5,33 +5,23 @@ use std::{
     net::TcpStream,
 };
 
-use tandem_node::{Client, Node, Options, proto};
+use tandem_node::{Client, Node, Options};
 
 use crate::fixture::*;
 
 /// Connections at once.
 const MOST: usize = 8;
-const TOKEN: &str = "a token of sufficient length";
 
 #[test]
 fn tls_and_a_token() {
-    let keys = tempfile::tempdir().unwrap();
-    let path = |name: &str| keys.path().join(name);
-    let pair = rcgen::generate_simple_self_signed(["node.test".to_owned()]).unwrap();
-    std::fs::write(path("cert.pem"), pair.cert.pem()).unwrap();
-    std::fs::write(path("key.pem"), pair.signing_key.serialize_pem()).unwrap();
-    std::fs::write(path("token"), format!("{TOKEN}\n")).unwrap();
+    let keys = Keys::new();
     let mut running = Running::start(|options| {
-        options.listen = Some("127.0.0.1:0".parse().unwrap());
-        options.tls_certificate = Some(path("cert.pem"));
-        options.tls_key = Some(path("key.pem"));
-        options.token_file = Some(path("token"));
+        keys.listen(options);
         options.max_connections = MOST;
     });
-    let address = running.node.as_ref().unwrap().tls_address().unwrap().to_string();
+    let address = running.node.as_ref().unwrap().tls_address().unwrap();
     let sales = running.sales();
-    let hello = |token: &str| proto::Hello { token: token.to_owned(), ..Client::hello() };
-    let connect = |name: &str, token: &str| Client::connect_tls(&address, name, &path("cert.pem"), &hello(token));
+    let connect = |name: &str, token: &str| keys.connect(&running, name, token);
     let mut client = connect("node.test", TOKEN).unwrap();
     let text = "pipeline 0\n  scan sales [id@0: int32?, region@1: string?]\n  materialize output ($0, $1)\n";
     let outcome = client.execute(&command(text, vec![whole(&sales); 20]), |_| unreachable!()).unwrap();
@@ -44,7 +34,7 @@ fn tls_and_a_token() {
     // The Unix socket asks for it too.
     assert!(Client::connect(&running.socket, "app").is_err());
     assert!(Client::connect_as(&running.socket, &hello(TOKEN)).is_ok());
-    let mut plain = TcpStream::connect(&address).unwrap();
+    let mut plain = TcpStream::connect(address).unwrap();
     plain.write_all(b"not TLS at all").unwrap();
     let mut rest = Vec::new();
     let _ = plain.read_to_end(&mut rest);
@@ -63,7 +53,7 @@ fn tls_and_a_token() {
 
 #[test]
 fn tcp_needs_all_of_it() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = private_directory();
     let options = Options {
         socket: directory.path().join("node.sock"),
         listen: Some("127.0.0.1:0".parse().unwrap()),
