@@ -10,6 +10,8 @@ use arrow::{
 };
 use tandem_column::{Error, Result};
 
+use crate::log::panic_text;
+
 /// The most rows of a block: what row numbers of builds can tell apart.
 const MOST_ROWS: usize = u32::MAX as usize;
 /// What a message begins with.
@@ -35,7 +37,7 @@ pub(crate) fn read(bytes: Vec<u8>) -> Result<(SchemaRef, Vec<RecordBatch>)> {
         decoder.finish()?;
         Ok((decoder.schema(), batches))
     });
-    let decoded = decoded.map_err(|_| wrong("it cannot be decoded"))?;
+    let decoded = decoded.map_err(|panic| wrong(&format!("it cannot be decoded: {}", panic_text(&*panic))))?;
     let (schema, batches) = decoded.map_err(|error: arrow::error::ArrowError| wrong(&error.to_string()))?;
     let schema = schema.ok_or_else(|| wrong("it has no schema"))?;
     if let Some(field) = schema.fields().iter().find(|field| !is_plain(field.data_type())) {

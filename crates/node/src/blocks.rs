@@ -132,9 +132,12 @@ impl Blocks {
     /// Notes that a connection of an application was closed.
     pub(crate) fn disconnect(&self, application: &str) {
         let mut state = self.state.lock();
-        if let Some((open, closed)) = state.applications.get_mut(application) {
-            *open = open.saturating_sub(1);
-            *closed = Instant::now();
+        let state = &mut *state;
+        let Some((open, closed)) = state.applications.get_mut(application) else { return };
+        (*open, *closed) = (open.saturating_sub(1), Instant::now());
+        // Of one that left nothing nothing is kept: clients choose the names.
+        if *open == 0 && !state.slots.keys().any(|key| key.application == application) {
+            state.applications.remove(application);
         }
     }
 

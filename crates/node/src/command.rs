@@ -74,7 +74,10 @@ pub(crate) fn run(
     let trailer = proto::Trailer::default();
     let mut command = Command { daemon, writer, receiver, application, cancel, wants_blocks, trailer };
     let ended = catch_unwind(AssertUnwindSafe(|| command.run(&execute)));
-    let ended = ended.unwrap_or_else(|_| Err(Error::internal("a command panicked; please report this as a bug")));
+    let ended = ended.unwrap_or_else(|panic| {
+        daemon.log.panicked("command", &*panic);
+        Err(Error::internal("a command panicked; please report this as a bug"))
+    });
     let ended = ended.map(|()| std::mem::take(&mut command.trailer));
     let milliseconds = began.elapsed().as_millis();
     let name: &dyn std::fmt::Display = &execute.name;

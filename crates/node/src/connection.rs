@@ -4,9 +4,11 @@
 //! pings; the other runs commands and writes results. Both write whole frames under one lock.
 
 use std::{
-    io::{self, Read},
+    any::Any,
+    io,
     net::Shutdown,
     os::unix::net::UnixStream,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -24,16 +26,18 @@ use tandem_runtime::Cancel;
 
 use crate::{
     Level, command,
+    connections::{GREETING, Link, NoPlace, Side},
     daemon::Daemon,
+    deadline::Until,
     frame::{self, Frame, Kind, Lost, PROTOCOL},
     metrics::{self, Counters},
     proto,
 };
 
-/// How long a client may take to say who it is.
-const GREETING: Duration = Duration::from_secs(10);
 /// The most bytes of a greeting: strings of a client that is not known yet.
 const GREETING_BYTES: usize = 64 << 10;
+/// The most bytes of the name of an application or executor: they are kept, and copied, for every block.
+const NAME_BYTES: usize = 1 << 10;
 /// The part of the limit of a message that a command may have: unlike a block it takes many times its bytes once it is read.
 const EXECUTE_SHARE: usize = 8;
 /// The most bytes of a ping.
@@ -58,21 +62,6 @@ pub(crate) enum Incoming {
     Other(Frame),
 }
 
-/// Reads what comes before a deadline, however slowly it comes.
-struct Until<'s> {
-    stream: &'s UnixStream,
-    deadline: Instant,
-}
-
-impl Read for Until<'_> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        // No time at all would mean no limit.
-        let left = self.deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-        self.stream.set_read_timeout(Some(left))?;
-        (&mut &*self.stream).read(bytes)
-    }
-}
-
 /// The writing side of a connection.
 pub(crate) struct Writer<'s> {
     stream: &'s UnixStream,
@@ -94,27 +83,33 @@ impl Writer<'_> {
     }
 }
 
-/// Tells a client that there is no room for it, and closes.
-pub(crate) fn turn_away(stream: &UnixStream, draining: bool, most: usize) {
+/// Tells a client that the daemon is ending, and closes.
+pub(crate) fn turn_away(stream: &UnixStream) {
     // Nothing that waits for a client may hold up those who are accepted.
     let _ = stream.set_write_timeout(Some(Duration::from_millis(100)));
-    let (class, message) = match draining {
-        true => (proto::Class::Draining, "the daemon is ending: connect again later".to_owned()),
-        false => (
+    let _ = frame::write(&mut &*stream, Kind::Failure, &no_place(NoPlace::Ending, 0).encode_to_vec());
+    let _ = stream.shutdown(Shutdown::Both);
+}
+
+/// Says why a client gets no place among at most so many.
+fn no_place(reason: NoPlace, most: usize) -> proto::Failure {
+    let (class, message) = match reason {
+        NoPlace::Ending => (proto::Class::Draining, "the daemon is ending: connect again later".to_owned()),
+        NoPlace::Full => (
             proto::Class::Protocol,
             format!("too many connections: close some, or raise --max-connections (limit {most})"),
         ),
     };
-    let failure = proto::Failure { class: class as i32, message, retryable: true };
-    let _ = frame::write(&mut &*stream, Kind::Failure, &failure.encode_to_vec());
-    let _ = stream.shutdown(Shutdown::Both);
+    proto::Failure { class: class as i32, message, retryable: true }
 }
 
 /// Serves a connection until it ends.
-pub(crate) fn run(daemon: &Daemon, stream: &UnixStream, id: u64, needs_token: bool) {
+pub(crate) fn run(daemon: &Daemon, link: &Link, id: u64) {
+    let stream = &link.stream;
     let writer = Writer { stream, frame: Mutex::new(()) };
+    let needs_token = link.side() == Side::Remote || daemon.token.is_some();
     let hello = match stream.set_write_timeout(Some(daemon.options.client_timeout())) {
-        Ok(()) => greet(daemon, stream, &writer, needs_token),
+        Ok(()) => greet(daemon, stream, &writer, id, needs_token),
         Err(_) => None,
     };
     let Some(hello) = hello else {
@@ -126,11 +121,26 @@ pub(crate) fn run(daemon: &Daemon, stream: &UnixStream, id: u64, needs_token: bo
     daemon.join(application, executor, hello.cores);
     daemon.blocks.connect(application);
     let (sender, receiver) = sync_channel(AHEAD);
-    let current = Mutex::new(None);
+    let current = Mutex::new(None::<Current>);
+    // A panic is the daemon's fault: it is logged, the client is told, and its command stopped.
+    let panicked = |place: &str, panic: &(dyn Any + Send)| {
+        daemon.log.panicked(place, panic);
+        writer.fail(proto::Class::Internal, "the daemon failed at this connection; please report this as a bug");
+        if let Some(running) = &*current.lock() {
+            running.cancel.cancel();
+        }
+        let _ = stream.shutdown(Shutdown::Both);
+    };
     std::thread::scope(|scope| {
-        let reading = || read_frames(daemon, stream, &writer, &current, sender);
+        let reading = || {
+            let read = AssertUnwindSafe(|| read_frames(daemon, stream, &writer, &current, sender));
+            catch_unwind(read).unwrap_or_else(|panic| panicked("reader", &*panic));
+        };
         match std::thread::Builder::new().name(format!("reader-{id}")).spawn_scoped(scope, reading) {
-            Ok(_) => run_commands(daemon, &writer, &current, &receiver, application),
+            Ok(_) => {
+                let run = AssertUnwindSafe(|| run_commands(daemon, &writer, &current, &receiver, application));
+                catch_unwind(run).unwrap_or_else(|panic| panicked("connection", &*panic));
+            }
             Err(_) => writer.fail(proto::Class::Exhausted, "the daemon has no thread for this connection"),
         }
         // The reader waits for a frame, or for room to hand one on.
@@ -143,7 +153,13 @@ pub(crate) fn run(daemon: &Daemon, stream: &UnixStream, id: u64, needs_token: bo
 }
 
 /// Reads the greeting and answers it; `None` if the client is refused.
-fn greet(daemon: &Daemon, stream: &UnixStream, writer: &Writer<'_>, needs_token: bool) -> Option<proto::Hello> {
+fn greet(
+    daemon: &Daemon,
+    stream: &UnixStream,
+    writer: &Writer<'_>,
+    id: u64,
+    needs_token: bool,
+) -> Option<proto::Hello> {
     let refuse = |message: &str| {
         Counters::add(&daemon.counters.refused, 1);
         daemon.log.event(Level::Warn, "refused", &[("reason", &message)]);
@@ -173,6 +189,17 @@ fn greet(daemon: &Daemon, stream: &UnixStream, writer: &Writer<'_>, needs_token:
     let expected = daemon.token.as_deref().unwrap_or_default();
     if needs_token && !bool::from(hello.token.as_bytes().ct_eq(expected.as_bytes())) {
         return refuse("the token is missing or wrong: give the client the daemon's token");
+    }
+    if hello.application.len().max(hello.executor.len()) > NAME_BYTES {
+        return refuse(&format!("the name of an application or executor is too long: give at most {NAME_BYTES} bytes"));
+    }
+    if let Err(reason) = daemon.connections.greeted(id, daemon.options.max_connections) {
+        Counters::add(&daemon.counters.refused, 1);
+        let failure = no_place(reason, daemon.options.max_connections);
+        daemon.log.event(Level::Warn, "refused", &[("reason", &failure.message)]);
+        // The client may be gone: then there is nobody to tell.
+        let _ = writer.send(Kind::Failure, &failure.encode_to_vec());
+        return None;
     }
     let welcome = proto::Welcome {
         protocol: PROTOCOL,

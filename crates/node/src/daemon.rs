@@ -2,11 +2,10 @@
 
 use std::{
     collections::HashMap,
+    io,
     net::{Shutdown, SocketAddr},
-    os::{
-        fd::{AsFd, OwnedFd},
-        unix::net::{UnixListener, UnixStream},
-    },
+    os::fd::{AsFd, OwnedFd},
+    panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     sync::{
         Arc,
@@ -17,6 +16,11 @@ use std::{
 };
 
 use parking_lot::{Condvar, Mutex};
+use rustix::{
+    fs::Mode,
+    io::Errno,
+    process::{Resource, Rlimit, getrlimit, setrlimit},
+};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use tandem_column::{Error, Result};
 use tandem_runtime::{Accelerator, Cancel, MemoryBudget, Runtime};
@@ -26,6 +30,7 @@ use crate::{
     Level, Options, Place,
     blocks::Blocks,
     connection,
+    connections::{Connections, Link},
     log::Log,
     metrics::{self, Counters},
     socket::{self, Socket},
@@ -34,8 +39,6 @@ use crate::{
 
 /// How often time limits, idle applications and the parent are looked at.
 const TICK: Duration = Duration::from_millis(100);
-/// The most clients over TLS that are told at one time that there is no room for them.
-const TURNED_AWAY: usize = 32;
 /// How long cancelled commands and closed connections may take to be gone.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
@@ -54,6 +57,7 @@ pub(crate) struct Daemon {
     pub(crate) id: String,
     pub(crate) token: Option<String>,
     pub(crate) devices: Vec<Arc<Accelerator>>,
+    pub(crate) connections: Arc<Connections>,
     draining: AtomicBool,
     state: Mutex<State>,
     changed: Condvar,
@@ -62,9 +66,6 @@ pub(crate) struct Daemon {
 #[derive(Default)]
 struct State {
     next: u64,
-    connections: HashMap<u64, UnixStream>,
-    /// Threads that move bytes of connections over TLS.
-    tunnels: usize,
     running: HashMap<u64, Running>,
     /// By application and executor: open connections and cores.
     executors: HashMap<(String, String), (usize, u32)>,
@@ -109,10 +110,6 @@ impl Daemon {
 
     pub(crate) fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn connections(&self) -> usize {
-        self.state.lock().connections.len()
     }
 
     pub(crate) fn running(&self) -> usize {
@@ -182,57 +179,36 @@ impl Daemon {
         true
     }
 
-    /// Serves one connection on a thread of its own, unless there are too many.
-    fn take(self: &Arc<Self>, stream: UnixStream, needs_token: bool) {
+    /// Serves one connection on a thread of its own.
+    fn take(self: &Arc<Self>, link: Arc<Link>) {
         Counters::add(&self.counters.connections, 1);
-        let registered = stream.try_clone().ok().and_then(|clone| {
-            let mut state = self.state.lock();
-            if state.connections.len() >= self.options.max_connections || self.is_draining() {
-                return None;
-            }
-            state.next += 1;
-            let id = state.next;
-            state.connections.insert(id, clone);
-            Some(id)
-        });
-        let Some(id) = registered else {
+        let Some(id) = self.connections.enter(&link) else {
             Counters::add(&self.counters.refused, 1);
-            let (most, draining) = (self.options.max_connections, self.is_draining());
-            self.log.event(Level::Warn, "refused", &[("connections", &most), ("draining", &draining)]);
-            return connection::turn_away(&stream, draining, most);
+            self.log.event(Level::Warn, "refused", &[("draining", &true)]);
+            return connection::turn_away(&link.stream);
         };
         let daemon = self.clone();
         let run = move || {
-            connection::run(&daemon, &stream, id, needs_token);
-            daemon.state.lock().connections.remove(&id);
-            daemon.changed.notify_all();
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| connection::run(&daemon, &link, id))) {
+                daemon.log.panicked("connection", &*panic);
+            }
+            // What is shared with others must not keep it open.
+            let _ = link.stream.shutdown(Shutdown::Both);
+            daemon.connections.leave(id);
         };
         if let Err(error) = std::thread::Builder::new().name(format!("client-{id}")).spawn(run) {
-            self.state.lock().connections.remove(&id);
+            self.connections.leave(id);
             self.log.event(Level::Error, "no-thread", &[("error", &error)]);
         }
     }
-}
 
-/// Counts a tunnel while it is there.
-struct Tunnel(Arc<Daemon>);
-
-impl Tunnel {
-    /// Makes one; `None` if there are too many. Clients that are turned away have one until they know.
-    fn new(daemon: &Arc<Daemon>) -> Option<Tunnel> {
-        let mut state = daemon.state.lock();
-        if state.tunnels >= daemon.options.max_connections + TURNED_AWAY {
-            return None;
+    /// Gives up clients that took too long to greet.
+    fn give_up_late(&self) {
+        let late = self.connections.give_up_late();
+        if late > 0 {
+            Counters::add(&self.counters.refused, late as u64);
+            self.log.event(Level::Debug, "given-up", &[("greetings", &late)]);
         }
-        state.tunnels += 1;
-        Some(Tunnel(daemon.clone()))
-    }
-}
-
-impl Drop for Tunnel {
-    fn drop(&mut self) {
-        self.0.state.lock().tunnels -= 1;
-        self.0.changed.notify_all();
     }
 }
 
@@ -241,7 +217,8 @@ pub struct Node {
     daemon: Arc<Daemon>,
     place: Option<socket::Place>,
     tls: Option<SocketAddr>,
-    metrics: Option<SocketAddr>,
+    /// Answers until the end, so that it can tell of the draining.
+    metrics: Option<(SocketAddr, OwnedFd)>,
     /// What the threads that accept wait on.
     listeners: Vec<OwnedFd>,
     threads: Vec<JoinHandle<()>>,
@@ -268,6 +245,7 @@ impl Node {
             Place::Gpu => tandem_runtime::devices().chosen()?,
         };
         let remote = options.listen.map(|address| tls::listen(address, &options)).transpose()?;
+        let metrics_listener = options.metrics.map(metrics::listen).transpose()?;
         let Socket { listener, place } = Socket::bind(&options.socket)?;
         let megabytes = |megabytes: usize| megabytes.saturating_mul(1 << 20);
         let daemon = Arc::new(Daemon {
@@ -282,6 +260,7 @@ impl Node {
             id: random_id(),
             token,
             devices,
+            connections: Arc::default(),
             draining: AtomicBool::new(false),
             state: Mutex::default(),
             changed: Condvar::new(),
@@ -293,14 +272,24 @@ impl Node {
         let mut node = Node { daemon, place: Some(place), tls, metrics, listeners, threads: threads_started, ended };
         let daemon = node.daemon.clone();
         node.listeners.push(duplicate(&listener)?);
-        node.spawn("accept", move || accept(&daemon, &listener))?;
+        node.spawn("accept", move || {
+            accept(&daemon, listener.incoming(), |stream| {
+                daemon.take(Link::local(stream));
+                Ok(())
+            });
+        })?;
         if let Some((address, listener)) = remote {
             node.tls = Some(address);
             node.listeners.push(duplicate(listener.socket())?);
             let daemon = node.daemon.clone();
             node.spawn("accept-tls", move || {
-                let tunnel = || Tunnel::new(&daemon);
-                listener.accept(|| daemon.is_draining(), tunnel, |stream| daemon.take(stream, true));
+                accept(&daemon, listener.socket().incoming(), |stream| {
+                    // Without a place for its thread it is closed.
+                    let guard = daemon.connections.tunnel(daemon.options.max_connections, daemon.log);
+                    let link = guard.map(|guard| listener.wrap(stream, guard)).transpose()?;
+                    link.into_iter().for_each(|link| daemon.take(link));
+                    Ok(())
+                });
             })?;
         }
         let (daemon, ended) = (node.daemon.clone(), node.ended.clone());
@@ -308,11 +297,14 @@ impl Node {
             while !ended.load(Ordering::Relaxed) {
                 std::thread::sleep(TICK);
                 daemon.stop_late();
+                daemon.give_up_late();
                 daemon.blocks.sweep(Duration::from_secs(daemon.options.linger));
             }
         })?;
-        if let Some(address) = node.daemon.options.metrics {
-            node.metrics = Some(metrics::serve(&node.daemon, address)?);
+        if let Some((address, listener)) = metrics_listener {
+            node.metrics = Some((address, duplicate(&listener)?));
+            let (daemon, ended) = (node.daemon.clone(), node.ended.clone());
+            node.spawn("metrics", move || metrics::serve(&daemon, &listener, &ended))?;
         }
         let daemon = &node.daemon;
         let (socket, pid) = (daemon.options.socket.display(), std::process::id());
@@ -322,8 +314,19 @@ impl Node {
         Ok(node)
     }
 
-    fn spawn(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<()> {
-        let thread = std::thread::Builder::new().name(name.into()).spawn(run);
+    /// Starts a thread that the daemon cannot do without: if it panics that is logged, and it begins again.
+    fn spawn(&mut self, name: &'static str, run: impl Fn() + Send + 'static) -> Result<()> {
+        let (log, ended) = (self.daemon.log, self.ended.clone());
+        let again = move || {
+            while let Err(panic) = catch_unwind(AssertUnwindSafe(&run)) {
+                log.panicked(name, &*panic);
+                if ended.load(Ordering::Relaxed) {
+                    return;
+                }
+                std::thread::sleep(TICK);
+            }
+        };
+        let thread = std::thread::Builder::new().name(name.into()).spawn(again);
         self.threads.push(thread.map_err(|error| Error::exhausted(format!("cannot start a thread: {error}")))?);
         Ok(())
     }
@@ -340,7 +343,7 @@ impl Node {
 
     /// Returns the address of the metrics endpoint, if there is one.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
-        self.metrics
+        self.metrics.as_ref().map(|(address, _)| *address)
     }
 
     /// Takes no new connections and commands, waits for those that run, then cancels the rest and ends.
@@ -361,21 +364,24 @@ impl Node {
             let _ = rustix::net::shutdown(&listener, rustix::net::Shutdown::Both);
         }
         self.place = None;
+        daemon.connections.end();
         if !daemon.wait_until(limit, |state| state.running.is_empty()) {
             daemon.state.lock().running.values().for_each(|running| running.cancel.cancel());
             daemon.wait_until(LAST_WAIT, |state| state.running.is_empty());
         }
         // First the way in alone: the answer of a command that has just ended may still be on its way out.
         for way in [Shutdown::Read, Shutdown::Both] {
-            for stream in daemon.state.lock().connections.values() {
-                // Already closed is closed.
-                let _ = stream.shutdown(way);
-            }
-            daemon.wait_until(LAST_WAIT, |state| state.connections.is_empty() && state.tunnels == 0);
+            daemon.connections.shut(way);
+            daemon.connections.wait_for_none(LAST_WAIT);
         }
         self.ended.store(true, Ordering::Relaxed);
+        if let Some((_, listener)) = self.metrics.take() {
+            let _ = rustix::net::shutdown(&listener, rustix::net::Shutdown::Both);
+        }
         for thread in self.threads.drain(..) {
-            let _ = thread.join();
+            if let Err(panic) = thread.join() {
+                daemon.log.panicked("thread", &*panic);
+            }
         }
         let daemon = &self.daemon;
         daemon.log.event(Level::Info, "ended", &[("uptime_s", &daemon.started.elapsed().as_secs())]);
@@ -390,20 +396,36 @@ impl Drop for Node {
     }
 }
 
-fn accept(daemon: &Arc<Daemon>, listener: &UnixListener) {
-    for stream in listener.incoming() {
+/// Hands connections on until the daemon drains, which shuts the listener. Out of descriptors, memory or threads it makes
+/// room, waits and goes on.
+fn accept<S>(daemon: &Daemon, incoming: impl Iterator<Item = io::Result<S>>, take: impl Fn(S) -> io::Result<()>) {
+    let mut short = false;
+    for stream in incoming {
         if daemon.is_draining() {
             return;
         }
-        match stream {
-            Ok(stream) => daemon.take(stream, daemon.token.is_some()),
-            Err(error) => {
-                // Out of file handles, most likely: others must close some first.
-                daemon.log.event(Level::Error, "accept", &[("error", &error)]);
-                std::thread::sleep(TICK);
-            }
+        let failed = match stream {
+            Ok(stream) => take(stream).err().filter(is_exhaustion),
+            Err(error) => Some(error),
+        };
+        let Some(error) = failed else {
+            short = false;
+            continue;
+        };
+        // Said once for as long as it lasts.
+        if !std::mem::replace(&mut short, true) {
+            daemon.log.event(Level::Error, "accept", &[("error", &error)]);
         }
+        daemon.connections.make_room();
+        std::thread::sleep(TICK);
     }
+}
+
+/// Tells whether an error says that the process or the machine has no more of something; others are of one client.
+fn is_exhaustion(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    errno
+        .is_some_and(|errno| matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS | Errno::AGAIN))
 }
 
 fn duplicate(listener: &impl AsFd) -> Result<OwnedFd> {
@@ -422,6 +444,10 @@ fn random_id() -> String {
 /// # Errors
 /// As [`Node::start`].
 pub fn serve(options: Options) -> Result<()> {
+    // Of a process of its own these may be set: whatever it makes, a socket above all, is this user's alone from the first
+    // moment, and it has as many descriptors as it may have.
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    raise_descriptors();
     let (with_parent, drain) = (options.with_parent, Duration::from_secs(options.drain));
     let parent = rustix::process::getppid();
     let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGUSR1])
@@ -450,6 +476,13 @@ pub fn serve(options: Options) -> Result<()> {
     // Without a parent nobody waits for results.
     node.drain(if orphaned.load(Ordering::Relaxed) { Duration::ZERO } else { drain });
     Ok(())
+}
+
+/// Raises the limit of descriptors as far as it goes: connections, files and devices share them.
+fn raise_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    // As it was is enough for a start; running out of them is survived.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 /// Waits until standard input ends or the process has another parent.

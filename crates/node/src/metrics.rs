@@ -1,19 +1,28 @@
 //! What a daemon did so far, as a report and as Prometheus text; and a small HTTP endpoint that gives it out.
 
 use std::{
+    collections::VecDeque,
     fmt::Write as _,
     io::{Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
+        Arc, Weak,
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tandem_column::{Error, Result};
 
-use crate::{daemon::Daemon, proto};
+use crate::{daemon::Daemon, deadline::Until, proto};
+
+/// How long a request may take to arrive whole.
+const REQUEST: Duration = Duration::from_secs(2);
+/// The most bytes of a request.
+const REQUEST_BYTES: usize = 8192;
+/// Requests at once.
+const REQUESTS: usize = 8;
 
 /// Counters since the start.
 #[derive(Debug, Default)]
@@ -43,10 +52,11 @@ pub(crate) fn report(daemon: &Daemon) -> proto::Report {
     let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     let counters = &daemon.counters;
     let (blocks, block_bytes) = daemon.blocks.size();
+    let (connections, greetings) = daemon.connections.counts();
     let mut report = proto::Report {
         draining: daemon.is_draining(),
         uptime_ms: daemon.started.elapsed().as_millis() as u64,
-        connections: daemon.connections() as u64,
+        connections: connections as u64,
         running: daemon.running() as u64,
         commands: get(&counters.commands),
         failures: get(&counters.failures),
@@ -67,6 +77,7 @@ pub(crate) fn report(daemon: &Daemon) -> proto::Report {
     line("threads", "gauge", "Worker threads", daemon.runtime.threads() as f64);
     line("threads_active", "gauge", "Worker threads that clients' cores let run", daemon.runtime.active() as f64);
     line("connections", "gauge", "Open connections", report.connections as f64);
+    line("greetings", "gauge", "Clients that have not greeted yet", greetings as f64);
     line("connections_total", "counter", "Connections that came, refused ones too", get(&counters.connections) as f64);
     line("connections_refused_total", "counter", "Connections refused", get(&counters.refused) as f64);
     line("commands_running", "gauge", "Commands that run now", report.running as f64);
@@ -91,11 +102,11 @@ pub(crate) fn report(daemon: &Daemon) -> proto::Report {
     report
 }
 
-/// Answers `GET /metrics` and `GET /health` on a loopback address, on a thread of its own.
+/// Listens on a loopback address.
 ///
 /// # Errors
 /// Input, if the address is not loopback or cannot be bound.
-pub(crate) fn serve(daemon: &Arc<Daemon>, address: SocketAddr) -> Result<SocketAddr> {
+pub(crate) fn listen(address: SocketAddr) -> Result<(SocketAddr, TcpListener)> {
     if !address.ip().is_loopback() {
         return Err(Error::input(format!("metrics are only for this machine: give a loopback address, not {address}")));
     }
@@ -103,29 +114,50 @@ pub(crate) fn serve(daemon: &Arc<Daemon>, address: SocketAddr) -> Result<SocketA
         |error| Error::input(format!("cannot listen for metrics: choose another address ({address}: {error})"));
     let listener = TcpListener::bind(address).map_err(unusable)?;
     let bound = listener.local_addr().map_err(unusable)?;
-    let daemon = Arc::downgrade(daemon);
-    let run = move || {
-        for stream in listener.incoming() {
-            let Some(daemon) = daemon.upgrade() else { return };
-            match stream {
-                // A reader that goes away misses its answer, nothing else.
-                Ok(stream) => drop(answer(stream, &daemon)),
-                // Out of file handles, most likely: others must close some first.
-                Err(_) => std::thread::sleep(Duration::from_millis(100)),
-            }
-        }
-    };
-    std::thread::Builder::new().name("metrics".into()).spawn(run).map_err(unusable)?;
-    Ok(bound)
+    Ok((bound, listener))
 }
 
-fn answer(mut stream: TcpStream, daemon: &Daemon) -> std::io::Result<()> {
-    stream.set_read_timeout(Some(Duration::from_secs(2)))?;
-    stream.set_write_timeout(Some(Duration::from_secs(2)))?;
+/// Answers `GET /metrics` and `GET /health`, each on a thread of its own, until the listener is shut. Of more than a few
+/// requests at once the oldest is given up: one that comes byte by byte keeps nobody waiting.
+pub(crate) fn serve(daemon: &Arc<Daemon>, listener: &TcpListener, ended: &AtomicBool) {
+    let mut open: VecDeque<Weak<TcpStream>> = VecDeque::new();
+    for stream in listener.incoming() {
+        if ended.load(Ordering::Relaxed) {
+            break;
+        }
+        open.retain(|request| request.strong_count() > 0);
+        if open.len() >= REQUESTS
+            && let Some(oldest) = open.pop_front().and_then(|oldest| oldest.upgrade())
+        {
+            // Already closed is closed.
+            let _ = oldest.shutdown(Shutdown::Both);
+        }
+        let started = stream.and_then(|stream| {
+            let stream = Arc::new(stream);
+            open.push_back(Arc::downgrade(&stream));
+            let daemon = daemon.clone();
+            let run = move || {
+                let answered = catch_unwind(AssertUnwindSafe(|| answer(&stream, &daemon)));
+                // A reader that goes away misses its answer, nothing else.
+                answered.map(drop).unwrap_or_else(|panic| daemon.log.panicked("metrics", &*panic));
+            };
+            std::thread::Builder::new().name("metrics-request".into()).spawn(run)
+        });
+        if started.is_err() {
+            // Out of descriptors or threads, most likely: others must close some first.
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+    open.iter().filter_map(Weak::upgrade).for_each(|request| drop(request.shutdown(Shutdown::Both)));
+}
+
+fn answer(mut stream: &TcpStream, daemon: &Daemon) -> std::io::Result<()> {
+    stream.set_write_timeout(Some(REQUEST))?;
+    let mut reader = Until { stream, deadline: Instant::now() + REQUEST };
     let mut request = Vec::new();
     let mut bytes = [0; 512];
-    while !request.windows(4).any(|window| window == b"\r\n\r\n") && request.len() < 8192 {
-        match stream.read(&mut bytes)? {
+    while !request.windows(4).any(|window| window == b"\r\n\r\n") && request.len() < REQUEST_BYTES {
+        match reader.read(&mut bytes)? {
             0 => break,
             read => request.extend_from_slice(&bytes[..read]),
         }

@@ -30,7 +30,7 @@ pub struct Options {
     /// Megabytes of a frame; a command may have an eighth of it
     #[arg(long, value_name = "MB", default_value_t = 64)]
     pub max_message: usize,
-    /// Connections at once
+    /// Connections at once, of clients on this machine and of others each
     #[arg(long, value_name = "N", default_value_t = 256)]
     pub max_connections: usize,
     /// Seconds that a client may take to go on with a frame, or to take a part of a result

@@ -3,10 +3,13 @@
 
 use std::{
     io::{self, Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     os::unix::net::UnixStream,
     path::Path,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -20,7 +23,7 @@ use rustls::{
 };
 use tandem_column::{Error, Result};
 
-use crate::{Options, trust};
+use crate::{Options, connections::Link, trust};
 
 /// Bytes on their way in one direction; more waits in the sockets.
 const ROOM: usize = 256 << 10;
@@ -62,28 +65,36 @@ impl TlsListener {
         &self.listener
     }
 
-    /// Hands connections on until told to stop, or until the socket is shut down; each holds a guard until its last
-    /// bytes are sent, and without one it is closed.
-    pub(crate) fn accept<G: Send + 'static>(
-        &self,
-        ended: impl Fn() -> bool,
-        guard: impl Fn() -> Option<G>,
-        take: impl Fn(UnixStream),
-    ) {
-        for stream in self.listener.incoming() {
-            if ended() {
-                return;
-            }
-            let inner = stream.and_then(|stream| {
-                let guard = guard().ok_or(io::ErrorKind::QuotaExceeded)?;
-                let connection = ServerConnection::new(self.config.clone()).map_err(io::Error::other)?;
-                tunnel(stream, connection.into(), guard)
-            });
-            match inner {
-                Ok(inner) => take(inner),
-                Err(_) => std::thread::sleep(Duration::from_millis(100)),
-            }
-        }
+    /// Begins TLS on a connection; the guard is held until its last bytes are sent.
+    pub(crate) fn wrap(&self, stream: TcpStream, guard: impl Send + 'static) -> io::Result<Arc<Link>> {
+        let connection = ServerConnection::new(self.config.clone()).map_err(io::Error::other)?;
+        let (plain, outer) = tunnel(stream, connection.into(), guard)?;
+        Ok(Link::remote(plain, outer))
+    }
+}
+
+/// The encrypted end of a connection.
+pub(crate) struct Outer {
+    socket: TcpStream,
+    /// The other side is known: what is on its way to it is waited for.
+    trusted: AtomicBool,
+}
+
+impl Outer {
+    /// Notes that the other side is known.
+    pub(crate) fn trust(&self) {
+        self.trusted.store(true, Ordering::Relaxed);
+    }
+
+    /// Closes it at once, whatever is on its way.
+    pub(crate) fn close(&self) {
+        // Already closed is closed.
+        let _ = self.socket.shutdown(Shutdown::Both);
+    }
+
+    /// Returns how long the other side may take to hear the end.
+    fn last_words(&self) -> Duration {
+        if self.trusted.load(Ordering::Relaxed) { LAST_WORDS } else { Duration::ZERO }
     }
 }
 
@@ -104,7 +115,9 @@ pub(crate) fn connect(address: &str, name: &str, authority: &Path) -> Result<Uni
         |error: String| Error::input(format!("cannot connect to {address}: check that a daemon listens ({error})"));
     let connection = ClientConnection::new(Arc::new(config), server).map_err(|error| unreachable(error.to_string()))?;
     let stream = TcpStream::connect(address).map_err(|error| unreachable(error.to_string()))?;
-    tunnel(stream, connection.into(), ()).map_err(|error| unreachable(error.to_string()))
+    let (plain, outer) = tunnel(stream, connection.into(), ()).map_err(|error| unreachable(error.to_string()))?;
+    outer.trust();
+    Ok(plain)
 }
 
 fn provider() -> Arc<rustls::crypto::CryptoProvider> {
@@ -120,24 +133,42 @@ fn unreadable(what: &str, path: &Path, error: &dyn std::fmt::Display) -> Error {
     Error::input(format!("cannot read the {what}: give a PEM file ({}: {error})", path.display()))
 }
 
-/// Starts the thread that moves bytes and holds the guard, and returns the plain end.
-fn tunnel(outer: TcpStream, mut connection: Connection, guard: impl Send + 'static) -> io::Result<UnixStream> {
+/// Starts the thread that moves bytes and holds the guard, and returns the plain end and the encrypted one.
+fn tunnel(
+    socket: TcpStream,
+    mut connection: Connection,
+    guard: impl Send + 'static,
+) -> io::Result<(UnixStream, Arc<Outer>)> {
     let (inner, plain) = UnixStream::pair()?;
-    outer.set_nodelay(true)?;
-    outer.set_nonblocking(true)?;
+    socket.set_nodelay(true)?;
+    socket.set_nonblocking(true)?;
     inner.set_nonblocking(true)?;
     connection.set_buffer_limit(Some(ROOM));
-    // What fails closes both ends: the daemon and the client see the end of the stream.
+    let outer = Arc::new(Outer { socket, trusted: AtomicBool::new(false) });
+    let moved = outer.clone();
+    // What fails closes both ends: the daemon and the client see the end of the stream. Also after a panic, of which the
+    // thread's own message tells.
     let run = move || {
         let _guard = guard;
-        drop(pump(outer, inner, connection));
+        let _closed = Closed(&moved);
+        drop(pump(&moved, inner, connection));
     };
     std::thread::Builder::new().name("tls".into()).spawn(run)?;
-    Ok(plain)
+    Ok((plain, outer))
+}
+
+/// Closes the encrypted end when the thread that moves its bytes ends: others hold it too.
+struct Closed<'o>(&'o Outer);
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
 /// Moves bytes both ways until one side ends and what is left of it has arrived.
-fn pump(mut outer: TcpStream, mut inner: UnixStream, mut connection: Connection) -> io::Result<()> {
+fn pump(outer: &Outer, mut inner: UnixStream, mut connection: Connection) -> io::Result<()> {
+    let mut socket = &outer.socket;
     let (mut incoming, mut outgoing) = (Vec::<u8>::new(), Vec::<u8>::new());
     let (mut outer_ended, mut closing) = (false, None::<Closing>);
     loop {
@@ -163,7 +194,7 @@ fn pump(mut outer: TcpStream, mut inner: UnixStream, mut connection: Connection)
             closing.told = true;
         }
         while connection.wants_write() {
-            match connection.write_tls(&mut outer) {
+            match connection.write_tls(&mut socket) {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
@@ -173,6 +204,10 @@ fn pump(mut outer: TcpStream, mut inner: UnixStream, mut connection: Connection)
         if outer_ended && (incoming.is_empty() || closing.is_some()) || sent {
             return Ok(());
         }
+        // Looked at here too: as long as bytes come in no wait is over time.
+        if closing.as_ref().is_some_and(|closing| closing.until <= Instant::now()) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
         // A side that has ended would only say so again and again.
         let flag = |wanted: bool, flag: PollFlags| if wanted { flag } else { PollFlags::empty() };
         let reads = incoming.len() < ROOM;
@@ -180,7 +215,7 @@ fn pump(mut outer: TcpStream, mut inner: UnixStream, mut connection: Connection)
         let inner_flags = flag(outgoing.is_empty(), PollFlags::IN) | flag(!incoming.is_empty(), PollFlags::OUT);
         let mut polled = Vec::with_capacity(2);
         if !outer_ended {
-            polled.push(PollFd::new(&outer, outer_flags));
+            polled.push(PollFd::new(&outer.socket, outer_flags));
         }
         if closing.is_none() {
             polled.push(PollFd::new(&inner, inner_flags));
@@ -199,13 +234,13 @@ fn pump(mut outer: TcpStream, mut inner: UnixStream, mut connection: Connection)
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         if reads && outer_ready.intersects(PollFlags::IN | PollFlags::HUP) {
-            match connection.read_tls(&mut outer) {
+            match connection.read_tls(&mut socket) {
                 Ok(0) => outer_ended = true,
                 Ok(_) => {
                     let processed = connection.process_new_packets();
                     if let Err(error) = processed {
                         // The alert says why.
-                        let _ = connection.write_tls(&mut outer);
+                        let _ = connection.write_tls(&mut socket);
                         return Err(io::Error::other(error));
                     }
                 }
@@ -216,7 +251,7 @@ fn pump(mut outer: TcpStream, mut inner: UnixStream, mut connection: Connection)
         if inner_ready.intersects(PollFlags::IN | PollFlags::HUP) {
             let mut bytes = [0; 64 << 10];
             match inner.read(&mut bytes) {
-                Ok(0) => closing = Some(Closing { told: false, until: Instant::now() + LAST_WORDS }),
+                Ok(0) => closing = Some(Closing { told: false, until: Instant::now() + outer.last_words() }),
                 Ok(read) => outgoing.extend_from_slice(&bytes[..read]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),

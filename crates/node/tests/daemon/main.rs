@@ -1,6 +1,7 @@
 //! The daemon from outside: what commands give, what it keeps, and what it withstands.
 
 mod commands;
+mod crowd;
 mod faults;
 mod fixture;
 mod hostile;

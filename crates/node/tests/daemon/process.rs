@@ -1,14 +1,19 @@
 //! The daemon as a process: it ends with its parent and on SIGTERM, and leaves no socket; on SIGUSR1 it forgets columns.
 
 use std::{
+    fs::File,
     io::Write,
-    os::unix::fs::PermissionsExt,
+    os::unix::{fs::PermissionsExt, net::UnixStream},
     path::Path,
     process::{Child, Command, Stdio},
 };
 
+use prost::Message;
 use rustix::process::{Pid, Signal, kill_process};
-use tandem_node::Client;
+use tandem_node::{
+    Client,
+    frame::{self, Kind},
+};
 
 use crate::fixture::*;
 
@@ -25,6 +30,58 @@ fn start(socket: &Path, parent: bool) -> Child {
 
 fn send(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+/// Starts a daemon from a shell that sets limits first, with a log.
+fn start_after(limits: &str, socket: &Path, log: &Path) -> Child {
+    let script = format!("{limits}; exec \"$0\" \"$@\"");
+    let mut command = Command::new("sh");
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_tandem-node"), "--socket"]).arg(socket);
+    command.args(["--threads", "1", "--cache", "16", "--log", "warn"]);
+    let child = command.stderr(File::create(log).unwrap()).spawn().unwrap();
+    eventually("the daemon answers", || Client::connect(socket, "app").is_ok());
+    child
+}
+
+#[test]
+fn makes_private_files_and_may_open_many() {
+    let directory = private_directory();
+    let socket = directory.path().join("node.sock");
+    let mut child = start_after("umask 0; ulimit -S -n 64", &socket, &directory.path().join("log"));
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    assert!(status.contains("Umask:\t0077\n"), "{status}");
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();
+    let files = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let numbers: Vec<&str> = files.split_whitespace().filter(|word| word.parse::<u64>().is_ok()).collect();
+    assert!(numbers.len() == 2 && numbers[0] == numbers[1] && numbers[0] != "64", "{files}");
+    send(&child, Signal::TERM);
+    assert!(child.wait().unwrap().success());
+}
+
+/// Without a descriptor for another connection the daemon goes on with those it has, and takes others once there are some.
+#[test]
+fn survives_running_out_of_descriptors() {
+    let directory = private_directory();
+    let (socket, log) = (directory.path().join("node.sock"), directory.path().join("log"));
+    let mut child = start_after("ulimit -n 64", &socket, &log);
+    let mut client = Client::connect(&socket, "app").unwrap();
+    let greeted = |_| {
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        frame::write(&mut stream, Kind::Hello, &Client::hello().encode_to_vec()).unwrap();
+        stream
+    };
+    for _ in 0..2 {
+        let said = std::fs::read_to_string(&log).unwrap().matches("event=accept").count();
+        let many: Vec<UnixStream> = (0..100).map(greeted).collect();
+        let now = || std::fs::read_to_string(&log).unwrap().matches("event=accept").count();
+        eventually("the descriptors run out", || now() > said);
+        client.ping().unwrap();
+        drop(many);
+        eventually("another client is served", || Client::connect(&socket, "app").is_ok());
+        client.ping().unwrap();
+    }
+    send(&child, Signal::TERM);
+    assert!(child.wait().unwrap().success());
 }
 
 #[test]
@@ -52,7 +109,7 @@ fn forgets_columns_on_sigusr1() {
 
 #[test]
 fn ends_with_its_parent() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = private_directory();
     let socket = directory.path().join("own/node.sock");
     let mut child = start(&socket, true);
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;

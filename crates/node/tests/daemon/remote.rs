@@ -3,6 +3,8 @@
 use std::{
     io::{Read, Write},
     net::TcpStream,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
 };
 
 use tandem_node::{Client, Node, Options};
@@ -46,6 +48,8 @@ fn tls_and_a_token() {
     });
     let turned_away = connect("node.test", TOKEN).map(drop).unwrap_err();
     assert!(turned_away.message.contains("too many connections"), "{turned_away}");
+    // Clients of this machine have places of their own.
+    assert!(Client::connect_as(&running.socket, &hello(TOKEN)).is_ok());
     drop(more);
     running.node.take().unwrap().drain(PATIENCE);
     assert!(client.ping().is_err(), "nothing is left open");
@@ -89,4 +93,34 @@ fn metrics_and_health() {
     assert!(metrics.contains(&format!("tandem_rows_in_total {ROWS}\n")), "{metrics}");
     assert!(get("/health").ends_with("ok\n"));
     assert!(get("/other").starts_with("HTTP/1.1 404"));
+}
+
+/// Requests that never end, byte by byte, keep no other request waiting.
+#[test]
+fn trickled_requests_for_metrics() {
+    let running = Running::start(|options| options.metrics = Some("127.0.0.1:0".parse().unwrap()));
+    let address = running.node.as_ref().unwrap().metrics_address().unwrap();
+    let mut slow: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                // The daemon may have closed it.
+                slow.iter_mut().for_each(|stream| drop(stream.write_all(b"G")));
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        });
+        for _ in 0..20 {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            write!(stream, "GET /health HTTP/1.1\r\n\r\n").unwrap();
+            let mut text = String::new();
+            let read = stream.read_to_string(&mut text);
+            ended.store(read.is_err(), Ordering::Relaxed);
+            assert!(read.is_ok() && text.ends_with("ok\n"), "{read:?} {text}");
+        }
+        ended.store(true, Ordering::Relaxed);
+    });
+    drop(running);
+    assert!(TcpStream::connect(address).is_err(), "nothing listens after the end");
 }
