@@ -6,8 +6,9 @@ use arrow::{
     array::RecordBatch,
     buffer::Buffer,
     datatypes::{DataType, SchemaRef},
-    ipc::{reader::StreamDecoder, root_as_message},
+    ipc::{reader::StreamDecoder, root_as_message_with_opts},
 };
+use flatbuffers::VerifierOptions;
 use tandem_column::{Error, Result};
 
 use crate::log::panic_text;
@@ -16,6 +17,9 @@ use crate::log::panic_text;
 const MOST_ROWS: usize = u32::MAX as usize;
 /// What a message begins with.
 const MESSAGE: [u8; 4] = [0xFF; 4];
+
+/// How many times its bytes a message may be when nothing in it is shared: what writers share is small.
+const SHARED: usize = 16;
 
 /// Reads an Arrow stream whole. What it makes takes at most a small multiple of its bytes.
 ///
@@ -59,7 +63,8 @@ fn is_plain(kind: &DataType) -> bool {
     kind.is_primitive() || matches!(kind, Boolean | Utf8 | LargeUtf8 | Binary | LargeBinary)
 }
 
-/// Follows the messages of a stream to its end, and refuses compressed ones: their size is whatever they say.
+/// Follows the messages of a stream to its end, and refuses those of which a few bytes stand for many: compressed ones, whose size is
+/// whatever they say, and those that use the same bytes again and again.
 fn check_messages(mut bytes: &[u8]) -> Result<(), &'static str> {
     const CUT: &str = "it is cut off";
     loop {
@@ -73,13 +78,19 @@ fn check_messages(mut bytes: &[u8]) -> Result<(), &'static str> {
             return Ok(());
         }
         let (message, rest) = rest.split_at_checked(length).ok_or(CUT)?;
-        let message = root_as_message(message).map_err(|_| "a message cannot be read")?;
+        let limits = VerifierOptions { max_apparent_size: message.len().saturating_mul(SHARED), ..Default::default() };
+        let message = root_as_message_with_opts(&limits, message).map_err(|_| "a message cannot be read")?;
         let dictionary = message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data());
         let batch = message.header_as_record_batch().or(dictionary);
         if batch.is_some_and(|batch| batch.compression().is_some()) {
             return Err("it is compressed");
         }
         let body = usize::try_from(message.bodyLength()).map_err(|_| CUT)?;
+        let buffers = batch.and_then(|batch| batch.buffers()).into_iter().flatten();
+        let lengths = buffers.map(|buffer| usize::try_from(buffer.length()).unwrap_or(usize::MAX));
+        if lengths.fold(0, usize::saturating_add) > body {
+            return Err("its buffers are longer than its body");
+        }
         bytes = rest.get(body..).ok_or(CUT)?;
     }
 }

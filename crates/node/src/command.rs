@@ -25,6 +25,7 @@ use tandem_scan::{Hold, LoadMetrics, Loading, Split, SplitColumn};
 use crate::{
     Level, Place, arrival,
     blocks::{Flight, Found, Key},
+    bounds,
     connection::{Current, Incoming, Writer},
     daemon::Daemon,
     frame::Kind,
@@ -142,6 +143,7 @@ fn nanoseconds(since: Instant) -> u64 {
 
 impl Command<'_> {
     fn run(&mut self, execute: &proto::Execute) -> Result<()> {
+        bounds::check(execute)?;
         let query = execute.query.as_ref().ok_or_else(|| Error::input("the command has no query: set it"))?;
         let mut query = wire::read(query)?;
         let limit = match execute.memory_limit_bytes {

@@ -10,6 +10,7 @@
 
 mod arrival;
 mod blocks;
+mod bounds;
 mod client;
 mod command;
 mod connection;

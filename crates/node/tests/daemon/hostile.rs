@@ -9,12 +9,13 @@ use std::{
 
 use arrow::{
     array::{ArrayRef, DictionaryArray, RecordBatch, RecordBatchOptions, StringViewArray, new_null_array},
-    datatypes::{DataType, Int8Type, Schema},
+    datatypes::{DataType, Field, Int8Type, Schema},
     ipc::{
-        CompressionType,
+        self, CompressionType,
         writer::{IpcWriteOptions, StreamWriter},
     },
 };
+use flatbuffers::FlatBufferBuilder;
 use prost::Message;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -208,6 +209,68 @@ fn blocks_that_are_less_than_they_say() {
         Ok(packed) => refused(&packed, Class::Input, "compressed"),
         Err(error) => println!("not tested, this build does not compress: {error}"),
     }
+}
+
+/// Makes a stream of one message, with a body.
+fn message(header: impl FnOnce(&mut FlatBufferBuilder<'static>) -> ipc::MessageArgs<'static>, body: &[u8]) -> Vec<u8> {
+    let mut builder = FlatBufferBuilder::new();
+    let arguments = header(&mut builder);
+    let root = ipc::Message::create(&mut builder, &arguments);
+    builder.finish(root, None);
+    let mut bytes = builder.finished_data().to_vec();
+    bytes.resize(bytes.len().next_multiple_of(8), 0);
+    [&[0xFF; 4], &(bytes.len() as u32).to_le_bytes()[..], &bytes, body].concat()
+}
+
+/// Messages that use the same bytes many times: a name for a hundred thousand columns, a buffer for a thousand.
+#[test]
+fn blocks_that_share_their_bytes() {
+    let running = Running::start(|_| {});
+    let path = running.sales();
+    let version = ipc::MetadataVersion::V5;
+    let columns = |builder: &mut FlatBufferBuilder<'static>, name: &str, columns: usize| {
+        let name = Some(builder.create_string(name));
+        let kind = ipc::Int::create(builder, &ipc::IntArgs { bitWidth: 64, is_signed: true });
+        let children = Some(builder.create_vector(&[] as &[flatbuffers::WIPOffset<ipc::Field<'_>>]));
+        let type_ = Some(kind.as_union_value());
+        let field = ipc::FieldArgs { name, type_type: ipc::Type::Int, type_, children, ..Default::default() };
+        let field = ipc::Field::create(builder, &field);
+        let fields = Some(builder.create_vector(&vec![field; columns]));
+        let schema = ipc::Schema::create(builder, &ipc::SchemaArgs { fields, ..Default::default() });
+        let header = Some(schema.as_union_value());
+        ipc::MessageArgs { version, header_type: ipc::MessageHeader::Schema, header, ..Default::default() }
+    };
+    let end = [[0xFF; 4], [0; 4]].concat();
+    let refused = |key: &str, block: Vec<u8>, words: &str| {
+        let execute = with_block(command(JOIN, vec![whole(&path)]), key);
+        let frame = answer(&running, &execute, &block);
+        assert_eq!(frame.kind, Kind::Failure, "{words}");
+        let failure = proto::Failure::decode(frame.payload.as_slice()).unwrap();
+        assert!(failure.class == Class::Input as i32 && failure.message.contains(words), "{failure:?}");
+    };
+    let named = message(|builder| columns(builder, &"n".repeat(15_000), 100_000), &[]);
+    refused("names", [named, end.clone()].concat(), "cannot be read");
+    let body = vec![0; 1 << 16];
+    let rows = body.len() as i64 / 8;
+    let batch = |builder: &mut FlatBufferBuilder<'static>| {
+        let node = ipc::FieldNode::new(rows, 0);
+        let nodes = Some(builder.create_vector(&vec![node; 1000]));
+        let buffer = [ipc::Buffer::new(0, 0), ipc::Buffer::new(0, body.len() as i64)];
+        let buffers = Some(builder.create_vector(&buffer.repeat(1000)));
+        let batch = ipc::RecordBatchArgs { length: rows, nodes, buffers, ..Default::default() };
+        let header = Some(ipc::RecordBatch::create(builder, &batch).as_union_value());
+        let header_type = ipc::MessageHeader::RecordBatch;
+        ipc::MessageArgs { version, header_type, header, bodyLength: body.len() as i64, ..Default::default() }
+    };
+    let schema = arrow_stream(
+        &RecordBatch::new_empty(Arc::new(Schema::new(
+            (0..1000).map(|at| Field::new(format!("c{at}"), DataType::Int64, false)).collect::<Vec<_>>(),
+        ))),
+        IpcWriteOptions::default(),
+    )
+    .unwrap();
+    let length = u32::from_le_bytes(schema[4..8].try_into().unwrap()) as usize;
+    refused("buffers", [&schema[..8 + length], &message(batch, &body), &end].concat(), "longer than its body");
 }
 
 #[test]

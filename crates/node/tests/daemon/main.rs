@@ -2,6 +2,7 @@
 
 mod commands;
 mod crowd;
+mod depth;
 mod faults;
 mod fixture;
 mod hostile;
