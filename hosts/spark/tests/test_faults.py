@@ -154,6 +154,83 @@ def test_speaks_another_protocol(program):
     """)
 
 
+def test_another_user_was_there_first(program):
+    """A socket that may be another user's is sent nothing, and the query runs on the JVM, with the reason in the log."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can make files of another user")
+    child = program("""
+        import socket
+        spark.stop()
+        heard = []
+        def listen(path):
+            server = socket.socket(socket.AF_UNIX)
+            server.bind(path)
+            server.listen()
+            def answer():
+                while True:
+                    client, _ = server.accept()
+                    heard.append((path, client.recv(65536)))
+                    client.close()
+            threading.Thread(target=answer, daemon=True).start()
+        def place(name, mode=0o700):
+            path = f"{directory}/{name}"
+            os.mkdir(path)
+            listen(path + "/node.sock")
+            os.chmod(path, mode)
+            return path
+        def falls_back(**settings):
+            global spark
+            spark = session(directory, spark__tandem__token="a token of sufficient length", **settings)
+            spark.sparkContext.setLogLevel("WARN")
+            spark.read.parquet(rows).createOrReplaceTempView("t")
+            spark.read.parquet(directory + "/dim").createOrReplaceTempView("d")
+            run(fallen_back=True)
+            spark.stop()
+            assert not daemons(directory), "a daemon was started there"
+        theirs, open_to_all, ours = place("theirs"), place("open", 0o777), place("ours")
+        os.chown(theirs, 65534, 65534)
+        os.symlink(ours, directory + "/link")
+        falls_back(spark__tandem__directory=theirs)
+        falls_back(spark__tandem__socket=theirs + "/node.sock")
+        falls_back(spark__tandem__directory=open_to_all)
+        falls_back(spark__tandem__directory=directory + "/link")
+        os.chown(ours + "/node.sock", 65534, 65534)
+        falls_back(spark__tandem__socket=ours + "/node.sock")
+        # The kernel knows who listens, whosever the files are.
+        code = "import socket, sys\\ns = socket.socket(socket.AF_UNIX)\\ns.bind(sys.argv[1])\\ns.listen()\\n"
+        code += "while True: sys.stdout.buffer.write(s.accept()[0].recv(1000)), sys.stdout.flush()"
+        made, moved = theirs + "/other.sock", directory + "/moved.sock"
+        os.chmod(directory, 0o711)
+        other = subprocess.Popen(["python3", "-c", code, made], user=65534, group=65534, stdout=subprocess.PIPE)
+        wait_until(lambda: any(made in line and " 00010000 " in line for line in open("/proc/net/unix")), 20, "it does not listen")
+        os.rename(made, moved)
+        os.chown(moved, 0, 0)
+        os.chmod(directory, 0o700)
+        falls_back(spark__tandem__socket=moved)
+        other.kill()
+        assert other.communicate()[0] == b"", "the token was sent to another user"
+        assert heard == [], heard
+    """, limit=115)
+    log = child.stdout + child.stderr
+    for reason in (
+        "theirs belongs to user 65534, not to 0", "open is open to others (mode 0777)", "link is not a directory, or a link to one",
+        "ours/node.sock belongs to user 65534, not to 0", "listens on",
+    ):
+        assert reason in log, (reason, log[-4000:])
+
+
+@pytest.mark.parametrize("value", ["", "relative"])
+def test_a_runtime_directory_that_is_none(program, value, monkeypatch):
+    """XDG_RUNTIME_DIR that is empty or relative counts as not set: the daemon is in the temporary directory."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", value)
+    program("""
+        run(fallen_back=False)
+        assert os.path.exists(f"{directory}/tandem-{os.geteuid()}/node.sock")
+        assert not os.path.exists("relative") and not os.path.exists("tandem")
+        spark.stop()
+    """, settings=f"spark__tandem__directory='', spark__driver__extraJavaOptions='-Djava.io.tmpdir={program.directory}'")
+
+
 def test_the_driver_is_killed(program):
     child = program("""
         run(fallen_back=False)

@@ -98,13 +98,19 @@ object Connection {
   /** The version of the protocol that this jar speaks. */
   val Protocol = 1
 
-  /** Connects to a daemon's socket and greets it. `opened` sees the connection before the greeting, to be able to close it. */
+  /** Connects to a daemon's socket and greets it, once it is known to be this user's. `opened` sees the connection before the
+    * greeting, to be able to close it.
+    *
+    * @throws Untrusted if it may be another user's
+    */
   def open(socket: Path, hello: Hello, opened: Connection => Unit): Connection = {
     val channel = SocketChannel.open(StandardProtocolFamily.UNIX)
     val connection = new Connection(channel)
     opened(connection)
     try {
+      Trust.checkSocket(socket)
       channel.connect(UnixDomainSocketAddress.of(socket))
+      Trust.checkPeer(channel, socket)
       connection.greet(hello)
       connection
     } catch {

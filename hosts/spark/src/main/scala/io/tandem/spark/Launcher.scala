@@ -38,7 +38,7 @@ final class Launcher(conf: SparkConf) {
     if (foreign.nonEmpty) {
       try connect()
       catch {
-        case failure: NodeFailure => throw failure
+        case failure @ (_: NodeFailure | _: Untrusted) => throw failure
         case error: IOException =>
           throw new IOException(
             s"no daemon answers at $foreign, which ${Settings.Socket} names: start one with `tandem serve`" +
@@ -153,10 +153,10 @@ final class Launcher(conf: SparkConf) {
     if (!Files.exists(path, LinkOption.NOFOLLOW_LINKS))
       try Files.createDirectories(path, PosixFilePermissions.asFileAttribute(own))
       catch { case _: java.nio.file.FileAlreadyExistsException => } // another process of the node was faster
-    val found = Files.getPosixFilePermissions(path, LinkOption.NOFOLLOW_LINKS)
-    if (!Files.isDirectory(path, LinkOption.NOFOLLOW_LINKS) || found != own ||
-      Files.getOwner(path).getName != System.getProperty("user.name"))
-      throw new IOException(s"$path must be a directory of this user with mode 0700: set ${Settings.Directory} to one")
+    try Trust.checkDirectory(path)
+    catch {
+      case error: Untrusted => throw new IOException(s"${error.getMessage}, and set ${Settings.Directory} to it", error)
+    }
   }
 }
 
@@ -170,10 +170,8 @@ object Launcher {
   private val TimeLimitSeconds = TimeUnit.DAYS.toSeconds(1)
 
   /** The directory of this user's daemon on this machine: the one that `tandem serve` takes too. */
-  private def directory: Path = Option(System.getenv("XDG_RUNTIME_DIR")) match {
-    case Some(path) => Paths.get(path, "tandem")
-    case None =>
-      val user = Files.getAttribute(Paths.get("/proc/self"), "unix:uid")
-      Paths.get(System.getProperty("java.io.tmpdir"), s"tandem-$user")
+  private def directory: Path = Trust.directoryVariable("XDG_RUNTIME_DIR") match {
+    case Some(path) => path.resolve("tandem")
+    case None => Paths.get(System.getProperty("java.io.tmpdir"), s"tandem-${Trust.user}")
   }
 }
