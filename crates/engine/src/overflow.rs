@@ -8,11 +8,12 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Schema};
+use datafusion::common::ScalarValue;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion, TreeNodeVisitor};
 use datafusion::error::Result;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::logical_expr::binary::BinaryTypeCoercer;
+use datafusion::logical_expr::{Expr, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::BinaryExpr;
@@ -110,15 +111,8 @@ impl AnalyzerRule for CheckedConstants {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         plan.apply_with_subqueries(|node| {
             node.apply_expressions(|expression| {
-                expression.apply(|inner| match inner {
-                    // A branch that is never taken may hold anything.
-                    Expr::Case(_) => Ok(TreeNodeRecursion::Jump),
-                    Expr::BinaryExpr(_) => {
-                        constant(inner)?;
-                        Ok(TreeNodeRecursion::Continue)
-                    }
-                    _ => Ok(TreeNodeRecursion::Continue),
-                })
+                expression.visit(&mut Constants::default())?;
+                Ok(TreeNodeRecursion::Continue)
             })
         })?;
         Ok(plan)
@@ -129,27 +123,58 @@ impl AnalyzerRule for CheckedConstants {
     }
 }
 
-/// Returns the value of constant integer arithmetic, if it is that.
-fn constant(expression: &Expr) -> Result<Option<i128>> {
-    Ok(match expression {
-        Expr::Literal(value, _) => integer(value),
-        Expr::Alias(alias) => constant(&alias.expr)?,
-        Expr::Cast(cast) if cast.field.data_type().is_integer() => constant(&cast.expr)?,
-        Expr::Negative(inner) => constant(inner)?.and_then(i128::checked_neg),
-        Expr::BinaryExpr(binary) => {
-            let (Some(left), Some(right)) = (constant(&binary.left)?, constant(&binary.right)?) else {
-                return Ok(None);
-            };
+/// The values of constant integer arithmetic, computed once from the leaves up.
+#[derive(Default)]
+struct Constants {
+    /// Of each part that was visited and whose parent was not: its value and type, where it is a constant integer.
+    values: Vec<Option<(i128, DataType)>>,
+}
+
+impl<'n> TreeNodeVisitor<'n> for Constants {
+    type Node = Expr;
+
+    fn f_down(&mut self, expression: &'n Expr) -> Result<TreeNodeRecursion> {
+        Ok(match expression {
+            // A branch that is never taken may hold anything.
+            Expr::Case(_) => TreeNodeRecursion::Jump,
+            _ => TreeNodeRecursion::Continue,
+        })
+    }
+
+    fn f_up(&mut self, expression: &'n Expr) -> Result<TreeNodeRecursion> {
+        let mut children = 0;
+        if !matches!(expression, Expr::Case(_)) {
+            expression.apply_children(|_| {
+                children += 1;
+                Ok(TreeNodeRecursion::Continue)
+            })?;
+        }
+        let below = self.values.split_off(self.values.len() - children);
+        self.values.push(constant(expression, &below)?);
+        Ok(TreeNodeRecursion::Continue)
+    }
+}
+
+/// Returns the value of an expression with the given values below it, if it is constant integer arithmetic.
+fn constant(expression: &Expr, below: &[Option<(i128, DataType)>]) -> Result<Option<(i128, DataType)>> {
+    Ok(match (expression, below) {
+        (Expr::Literal(value, _), _) => integer(value).map(|number| (number, value.data_type())),
+        (Expr::Alias(_), [inner]) => inner.clone(),
+        (Expr::Cast(cast), [Some((value, _))]) if cast.field.data_type().is_integer() => {
+            Some((*value, cast.field.data_type().clone()))
+        }
+        (Expr::Negative(_), [Some((value, kind))]) => value.checked_neg().map(|value| (value, kind.clone())),
+        (Expr::BinaryExpr(binary), [Some((left, left_kind)), Some((right, right_kind))]) => {
             let value = match binary.op {
-                Operator::Plus => left.checked_add(right),
-                Operator::Minus => left.checked_sub(right),
-                Operator::Multiply => left.checked_mul(right),
+                Operator::Plus => left.checked_add(*right),
+                Operator::Minus => left.checked_sub(*right),
+                Operator::Multiply => left.checked_mul(*right),
                 _ => return Ok(None),
             };
-            let kind = expression.get_type(&DFSchema::empty())?;
+            let kind = BinaryTypeCoercer::new(left_kind, &binary.op, right_kind).get_result_type()?;
             match (value, range(&kind)) {
                 (_, None) => None,
-                (Some(value), Some((low, high))) if (low..=high).contains(&value) => Some(value),
+                (Some(value), Some((low, high))) if (low..=high).contains(&value) => Some((value, kind)),
                 _ => {
                     return Err(Error::input(format!(
                         "integer overflow; cast an operand to a wider type such as DECIMAL(38,0) or DOUBLE: \
