@@ -15,6 +15,8 @@ pub enum Failure {
     Reported,
     /// The user pressed Ctrl-C: exit code 130.
     Interrupted,
+    /// SIGTERM or SIGHUP told the process to end: exit code 128 and the signal's number.
+    Ended(i32),
     /// Nobody reads our output any more (`| head`): not an error.
     BrokenPipe,
 }
@@ -36,6 +38,7 @@ impl Failure {
         let message = match self {
             Failure::Usage(message) | Failure::Statement(message) => message.trim_end_matches('.'),
             Failure::Interrupted => "the statement was cancelled",
+            Failure::Ended(_) => "the statement was cancelled because the process was told to end",
             Failure::Reported | Failure::BrokenPipe => return,
         };
         let (red, plain) = if terminal::stderr_color() { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
@@ -49,6 +52,7 @@ impl Failure {
             Failure::Usage(_) => ExitCode::from(2),
             Failure::Statement(_) | Failure::Reported => ExitCode::from(1),
             Failure::Interrupted => ExitCode::from(130),
+            Failure::Ended(signal) => ExitCode::from(128 | u8::try_from(*signal).unwrap_or(0)),
             Failure::BrokenPipe => ExitCode::SUCCESS,
         }
     }

@@ -4,7 +4,7 @@ use std::{
     io::{self, Write},
     path::Path,
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use arrow::{datatypes::SchemaRef, record_batch::RecordBatch};
@@ -25,6 +25,10 @@ use crate::{
 
 /// How many rows a terminal shows of a long result, unless told otherwise: about a screen.
 const TERMINAL_ROWS: usize = 40;
+
+/// How long a process that ends waits for writers of a cancelled statement: a disk that is slower than this leaves
+/// hidden files, which the next statement that writes into the directory removes.
+const WRITERS_END: Duration = Duration::from_secs(20);
 
 /// A session with everything needed to show its results.
 pub struct Runner {
@@ -48,7 +52,8 @@ impl Runner {
         let tokio = runtime()?;
         let interrupt = Interrupt::listen(&tokio);
         let session = Session::new(arguments.engine.config())?;
-        let output = Output::open(arguments.output.as_deref(), interrupt.clone())?;
+        interrupt.watch(&session);
+        let output = Output::open(arguments.output.as_deref(), &session)?;
         if arguments.format.is_binary() && !output.is_file() && terminal::stdout_is_terminal() {
             return Err(Failure::Usage(format!(
                 "the format {} is not for a terminal; name a file with -o FILE",
@@ -113,8 +118,13 @@ impl Runner {
                 self.results += usize::from(wrote);
                 report
             }
-            Err(_) if cancel.is_cancelled() => return Err(Failure::Interrupted),
-            Err(failure) => return Err(failure),
+            Err(failure) => {
+                return Err(match self.interrupt.ending() {
+                    Some(signal) => Failure::Ended(signal),
+                    None if cancel.is_cancelled() => Failure::Interrupted,
+                    None => failure,
+                });
+            }
         };
         self.report_fallback(&report);
         if self.timer {
@@ -165,6 +175,7 @@ impl Runner {
     /// Gives the output file its name if the run was complete, else leaves nothing. The process ends after this.
     pub fn finish(mut self, complete: bool) -> Result<(), Failure> {
         let outcome = self.output.take().map_or(Ok(()), |output| output.finish(complete));
+        self.session.wait_for_writers(WRITERS_END);
         self.tokio.shutdown_background();
         // The system takes the memory of resident tables back faster than we can free it.
         std::mem::forget(self.session);

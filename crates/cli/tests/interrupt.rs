@@ -4,7 +4,7 @@ mod common;
 
 use std::{
     io::Write,
-    process::{Child, Command, Stdio},
+    process::Stdio,
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -14,11 +14,6 @@ use common::*;
 /// Runs for hours if nobody stops it, on our pipelines and on DataFusion's.
 const ENDLESS: &str = "SELECT count(*) FROM t a JOIN t b ON a.k = b.k JOIN t c ON b.k = c.k";
 const CREATE: &str = "CREATE TABLE t AS SELECT value % 2 AS k FROM generate_series(1, 200000) AS g(value)";
-
-fn interrupt(child: &Child) {
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
-    assert!(sent.success());
-}
 
 #[test]
 fn a_statement_of_a_flag_ends_with_130() {
@@ -35,7 +30,7 @@ fn a_statement_of_a_flag_ends_with_130() {
             .expect("the binary runs");
         sleep(Duration::from_secs(3));
         let started = Instant::now();
-        interrupt(&child);
+        signal(&child, "INT");
         let output = child.wait_with_output().expect("the binary ends");
         assert!(started.elapsed() < Duration::from_secs(20), "{mode} took {:?} to stop", started.elapsed());
         fails(&output, 130, &["cancelled"]);
@@ -56,7 +51,7 @@ fn standard_input_goes_on() {
     write!(stdin, "{CREATE};\n{ENDLESS};\nSELECT 42 AS answer;\n").expect("the binary reads");
     drop(stdin);
     sleep(Duration::from_secs(3));
-    interrupt(&child);
+    signal(&child, "INT");
     let output = child.wait_with_output().expect("the binary ends");
     assert_eq!(out(&output), "answer\n42\n", "{}", err(&output));
     assert!(err(&output).contains("cancelled"), "{}", err(&output));

@@ -1,6 +1,7 @@
 //! CREATE TABLE: rows become resident columns, and the table appears only when all of them are.
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
@@ -15,7 +16,7 @@ use datafusion::prelude::SessionContext;
 use tandem_column::{Field, Table};
 
 use crate::error::external;
-use crate::files::FileProvider;
+use crate::files::{FileProvider, file_url};
 use crate::inspected::Inspected;
 use crate::load::{fields, load, parallel};
 use crate::location::{Kind, Location};
@@ -73,7 +74,7 @@ pub(crate) async fn create_table(
 
 /// Runs CREATE EXTERNAL TABLE; plain files become a table that Tandem reads, too.
 pub(crate) async fn create_external(
-    create: CreateExternalTable,
+    mut create: CreateExternalTable,
     context: &SessionContext,
     state: &SessionState,
 ) -> Result<()> {
@@ -99,6 +100,13 @@ pub(crate) async fn create_external(
             return put(context, create.name, Arc::new(files));
         }
         location.files()?;
+    }
+    for location in &mut create.locations {
+        // A file of that very name is meant before a pattern is.
+        if location.contains(['*', '?', '[']) && Path::new(location.as_str()).exists() {
+            let slash = if Path::new(location.as_str()).is_dir() { "/" } else { "" };
+            *location = format!("{}{slash}", file_url(Path::new(location.trim_end_matches('/')))?);
+        }
     }
     inspect(&create, state).await?;
     context.execute_logical_plan(LogicalPlan::Ddl(DdlStatement::CreateExternalTable(Box::new(create)))).await?;

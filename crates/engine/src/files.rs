@@ -208,8 +208,8 @@ fn host_schema(schema: &SchemaRef, kind: Kind) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// Returns a file's URL; in it, characters that a URL or a pattern would read otherwise are escaped.
-fn url(path: &Path) -> Result<ListingTableUrl, Error> {
+/// Returns a file's address; in it, characters that an address or a pattern would read otherwise are escaped.
+pub(crate) fn file_url(path: &Path) -> Result<String, Error> {
     let absolute = std::path::absolute(path).map_err(|error| file_error(&error, Some(&path.display().to_string())))?;
     let mut text = String::from("file://");
     for byte in absolute.as_os_str().as_encoded_bytes() {
@@ -219,7 +219,11 @@ fn url(path: &Path) -> Result<ListingTableUrl, Error> {
             byte => text.push_str(&format!("%{byte:02X}")),
         }
     }
-    ListingTableUrl::parse(&text).map_err(Error::from)
+    Ok(text)
+}
+
+fn url(path: &Path) -> Result<ListingTableUrl, Error> {
+    Ok(ListingTableUrl::parse(file_url(path)?)?)
 }
 
 impl TableProvider for FileProvider {

@@ -14,6 +14,7 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, Phy
 use tandem_pipeline::Sink;
 
 use crate::capture::{CaptureOptions, Captured, capture};
+use crate::copy::Redirected;
 use crate::exec::TandemExec;
 use crate::files::FileProvider;
 use crate::statement::{Statement, provider};
@@ -36,6 +37,10 @@ pub(crate) async fn plan(
     on_fallback: OnFallback,
 ) -> Result<Planned> {
     let mut logical = state.optimize(logical)?;
+    let redirected = match &mut logical {
+        LogicalPlan::Copy(copy) => Some(Redirected::new(copy)?),
+        _ => None,
+    };
     let mut sorted = false;
     if mode != Mode::Host {
         let reads = reads_user_table(&logical);
@@ -60,6 +65,10 @@ pub(crate) async fn plan(
         // Nothing is left for the host to plan or optimise.
         Some(captured) => Arc::new(TandemExec::new(captured.clone(), Vec::new(), statement.clone())?),
         None => plan_around(&logical, state, statement, sorted).await?,
+    };
+    let physical = match redirected {
+        Some(redirected) => redirected.above(physical),
+        None => physical,
     };
     Ok(Planned { logical, physical })
 }

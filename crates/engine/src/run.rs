@@ -3,16 +3,13 @@
 use std::sync::Arc;
 
 use datafusion::error::DataFusionError;
-use datafusion::execution::{SendableRecordBatchStream, SessionState};
+use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::Statement as PlanStatement;
-use datafusion::logical_expr::dml::CopyTo;
 use datafusion::logical_expr::{DdlStatement, ExplainFormat, LogicalPlan};
 use datafusion::physical_plan::execute_stream;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use futures::TryStreamExt;
 
 use crate::analyze::{explain, explain_analyze, explain_kernel};
-use crate::copy::{Staging, infer_format};
+use crate::copy::infer_format;
 use crate::ddl::{create_external, create_table};
 use crate::planner::{files, plan};
 use crate::session::{Inner, nothing, ready};
@@ -48,6 +45,9 @@ async fn dispatch(
     let parsed = infer_format(state.sql_to_statement(sql, &dialect)?);
     let logical = state.statement_to_plan(parsed).await?;
     words.files = files(&logical);
+    if let LogicalPlan::Copy(copy) = &logical {
+        words.target = Some(copy.output_url.clone());
+    }
     let (mode, on_fallback) = {
         let config = inner.config.read();
         (config.mode, config.on_fallback)
@@ -74,11 +74,14 @@ async fn dispatch(
             let rows = explain_analyze(&plan.input, plan.verbose, &state, statement, mode).await?;
             Ok(ready(rows.schema(), vec![rows]))
         }
+        LogicalPlan::Analyze(plan) if matches!(plan.input.as_ref(), LogicalPlan::Copy(_)) => {
+            Err(Error::unsupported("EXPLAIN ANALYZE of COPY needs --mode auto or cpu; run the COPY itself instead")
+                .into())
+        }
         LogicalPlan::Explain(_) | LogicalPlan::Analyze(_) => {
             let physical = state.create_physical_plan(&logical).await?;
             execute_stream(physical, state.task_ctx())
         }
-        LogicalPlan::Copy(copy) => copy_to(copy, inner, &state, statement, words).await,
         LogicalPlan::Statement(PlanStatement::Execute(_)) => {
             // Fills in the parameters; what comes back is the query.
             let prepared = inner.context.execute_logical_plan(logical).await?;
@@ -111,31 +114,4 @@ async fn dispatch(
             execute_stream(planned.physical, state.task_ctx())
         }
     }
-}
-
-/// Plans a COPY into a hidden place; reading the stream writes the rows and then puts the file in place.
-async fn copy_to(
-    mut copy: CopyTo,
-    inner: &Inner,
-    state: &SessionState,
-    statement: &Arc<Statement>,
-    words: &mut Context,
-) -> Result<SendableRecordBatchStream, DataFusionError> {
-    let (mode, on_fallback) = {
-        let config = inner.config.read();
-        (config.mode, config.on_fallback)
-    };
-    let staging = Staging::redirect(&mut copy)?;
-    words.target = staging.as_ref().map(Staging::target);
-    let planned = plan(&LogicalPlan::Copy(copy), state, statement, mode, on_fallback).await?;
-    let rows = execute_stream(planned.physical, state.task_ctx())?;
-    let Some(staging) = staging else { return Ok(rows) };
-    let schema = rows.schema();
-    let written = async move {
-        let counts: Vec<_> = rows.try_collect().await?;
-        let committed = tokio::task::spawn_blocking(move || staging.commit());
-        committed.await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))??;
-        Ok::<_, DataFusionError>(futures::stream::iter(counts.into_iter().map(Ok)))
-    };
-    Ok(Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::once(written).try_flatten())))
 }

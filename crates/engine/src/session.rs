@@ -5,6 +5,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
@@ -33,6 +34,7 @@ use crate::memory::BudgetPool;
 use crate::overflow::{CheckedArithmetic, CheckedConstants};
 use crate::resident::ResidentTable;
 use crate::run;
+use crate::staging::{StagedFile, Unfinished};
 use crate::statement::Statement;
 use crate::translate::Context;
 use crate::{Config, Error, Mode, OnFallback, Report, syntax};
@@ -51,6 +53,7 @@ pub(crate) struct Inner {
     pub(crate) budget: Arc<MemoryBudget>,
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) cache: Arc<Cache>,
+    unfinished: Arc<Unfinished>,
     host: Host,
 }
 
@@ -80,11 +83,12 @@ impl Session {
         let budget = Arc::new(MemoryBudget::new(limit));
         let cache_limit = config.cache_limit.unwrap_or((machine / 4).min(limit / 2));
         let tables = Arc::new(Tables::default());
-        let context = context(threads, &budget, &tables)?;
+        let unfinished = Arc::new(Unfinished::default());
+        let context = context(threads, &budget, &tables, &unfinished)?;
         tables.attach(context.state_weak_ref());
         let host = Host::new(threads)?;
         let cache = Cache::within(&budget, cache_limit);
-        let inner = Inner { config: RwLock::new(config), context, tables, budget, runtime, cache, host };
+        let inner = Inner { config: RwLock::new(config), context, tables, budget, runtime, cache, unfinished, host };
         Ok(Session { inner: Arc::new(inner) })
     }
 
@@ -235,6 +239,25 @@ impl Session {
         self.inner.host.run(&Cancel::new(), &Stop::default(), finding).await
     }
 
+    /// Opens a file for writing that appears whole or not at all.
+    ///
+    /// # Errors
+    /// If the path is a directory or nothing can be created beside it.
+    pub fn stage_file(&self, path: &Path) -> Result<StagedFile, Error> {
+        StagedFile::create(path, &self.inner.unfinished)
+    }
+
+    /// Waits until the writers of statements that failed or were cancelled have ended and nothing is left of them, at
+    /// most for a given time. For a process that is about to end.
+    pub fn wait_for_writers(&self, limit: Duration) {
+        self.inner.unfinished.wait(limit);
+    }
+
+    /// Removes what unfinished statements wrote, though they may still run. For a process that ends at once.
+    pub fn discard_unfinished(&self) {
+        self.inner.unfinished.discard();
+    }
+
     /// Forgets the cached columns of scanned files.
     pub fn clear_cache(&self) {
         self.inner.cache.clear();
@@ -286,11 +309,17 @@ pub(crate) fn nothing() -> SendableRecordBatchStream {
 }
 
 /// Makes DataFusion's side of a session.
-fn context(threads: usize, budget: &Arc<MemoryBudget>, tables: &Arc<Tables>) -> Result<SessionContext, Error> {
+fn context(
+    threads: usize,
+    budget: &Arc<MemoryBudget>,
+    tables: &Arc<Tables>,
+    unfinished: &Arc<Unfinished>,
+) -> Result<SessionContext, Error> {
     let config = SessionConfig::new()
         .with_target_partitions(threads)
         .with_information_schema(true)
-        .with_create_default_catalog_and_schema(false);
+        .with_create_default_catalog_and_schema(false)
+        .with_extension(unfinished.clone());
     let catalog = MemoryCatalogProvider::new();
     catalog.register_schema(&config.options().catalog.default_schema, tables.clone())?;
     let catalogs = MemoryCatalogProviderList::new();

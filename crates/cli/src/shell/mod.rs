@@ -51,7 +51,7 @@ pub fn run(runner: &mut Runner) -> Result<(), Failure> {
         match outcome {
             Ok(Flow::Quit) => return Ok(()),
             Ok(Flow::Continue) => {}
-            Err(Failure::BrokenPipe) => return Err(Failure::BrokenPipe),
+            Err(failure @ (Failure::BrokenPipe | Failure::Ended(_))) => return Err(failure),
             Err(failure) => failure.print(),
         }
     }

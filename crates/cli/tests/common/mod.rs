@@ -3,7 +3,7 @@
 use std::{
     io::Write,
     path::Path,
-    process::{Command, Output, Stdio},
+    process::{Child, Command, Output, Stdio},
 };
 
 /// Returns the binary, without colours, in a place of its own.
@@ -83,4 +83,28 @@ pub fn names(directory: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
+}
+
+/// Sends a signal to a process that we started.
+#[allow(dead_code, reason = "each test binary uses its part of this module")]
+pub fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().expect("kill runs");
+    assert!(sent.success());
+}
+
+/// Lists the hidden places in a directory where files are written before they get their names.
+#[allow(dead_code, reason = "each test binary uses its part of this module")]
+pub fn staged(directory: &Path) -> Vec<String> {
+    let mut names = names(directory);
+    names.retain(|name| name.starts_with(".tandem-staging-"));
+    names
+}
+
+/// Waits until a process writes into a directory; it must not end before.
+#[allow(dead_code, reason = "each test binary uses its part of this module")]
+pub fn wait_for_staging(child: &mut Child, directory: &Path) {
+    while staged(directory).is_empty() {
+        assert!(child.try_wait().expect("it is our child").is_none(), "it ended before it wrote anything");
+        std::thread::yield_now();
+    }
 }
