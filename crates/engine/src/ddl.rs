@@ -7,11 +7,12 @@ use std::sync::Arc;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::common::TableReference;
+use datafusion::datasource::MemTable;
 use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::error::Result;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{CreateExternalTable, CreateMemoryTable, DdlStatement, LogicalPlan};
-use datafusion::physical_plan::execute_stream;
+use datafusion::physical_plan::{collect, execute_stream};
 use datafusion::prelude::SessionContext;
 use tandem_column::{Field, Table};
 
@@ -50,8 +51,7 @@ pub(crate) async fn create_table(
         Err(reason) => {
             // Types that resident columns lack stay with the host's own tables.
             statement.report.planned(0, vec![format!("CREATE TABLE: {}", reason.message)]);
-            context.execute_logical_plan(LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(create))).await?;
-            return Ok(());
+            return create_host_table(create, context, state).await;
         }
     };
     let name = create.name.table().to_string();
@@ -70,6 +70,17 @@ pub(crate) async fn create_table(
     let resident =
         resident.map_err(external)?.declare(create.constraints, create.column_defaults.into_iter().collect());
     put(context, create.name, Arc::new(resident))
+}
+
+/// Makes a table that the host engine holds; a table of that name is replaced when all rows are there.
+async fn create_host_table(create: CreateMemoryTable, context: &SessionContext, state: &SessionState) -> Result<()> {
+    let physical = state.create_physical_plan(&create.input).await?;
+    let rows = collect(physical, state.task_ctx()).await?;
+    // In one partition, since INSERT fills one after the other, and a statement could be cancelled in between.
+    let table = MemTable::try_new(create.input.schema().inner().clone(), vec![rows])?;
+    let table =
+        table.with_constraints(create.constraints).with_column_defaults(create.column_defaults.into_iter().collect());
+    put(context, create.name, Arc::new(table))
 }
 
 /// Runs CREATE EXTERNAL TABLE; plain files become a table that Tandem reads, too.
