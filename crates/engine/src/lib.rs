@@ -25,6 +25,7 @@ mod ddl;
 mod error;
 mod exec;
 mod explain;
+mod external;
 mod files;
 mod host;
 mod info;

@@ -26,6 +26,7 @@ use tandem_scan::Cache;
 
 use crate::catalog::Tables;
 use crate::ddl;
+use crate::external::ExternalFactory;
 use crate::files::FileProvider;
 use crate::host::{Host, Stop};
 use crate::info::{self, ColumnInfo, TableInfo};
@@ -331,7 +332,7 @@ fn context(
         .build_arc()?;
     let mut rules = PhysicalOptimizer::new().rules;
     rules.insert(0, Arc::new(CheckedArithmetic));
-    let state = SessionStateBuilder::new()
+    let mut state = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(environment)
         .with_catalog_list(Arc::new(catalogs))
@@ -339,5 +340,8 @@ fn context(
         .with_analyzer_rule(Arc::new(CheckedConstants))
         .with_default_features()
         .build();
+    for factory in state.table_factories_mut().values_mut() {
+        *factory = Arc::new(ExternalFactory(factory.clone()));
+    }
     Ok(SessionContext::new_with_state(state))
 }

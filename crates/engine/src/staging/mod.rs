@@ -30,6 +30,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 pub(crate) use exec::{StagedExec, StagingUrl};
+pub(crate) use place::random_name;
 pub(crate) use target::Target;
 pub(crate) use unfinished::Unfinished;
 

@@ -36,7 +36,7 @@ pub(super) struct Place {
 }
 
 /// Returns a name that nobody can guess, of 16 hexadecimal digits.
-fn random_name() -> String {
+pub(crate) fn random_name() -> String {
     // The hasher's keys come from the system's random numbers.
     format!("{:016x}", RandomState::new().build_hasher().finish())
 }
