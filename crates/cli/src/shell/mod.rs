@@ -3,7 +3,15 @@
 mod completion;
 mod highlight;
 
-use std::{borrow::Cow, env, fs, path::PathBuf};
+use std::{
+    borrow::Cow,
+    env,
+    ffi::OsString,
+    fs::{self, Permissions},
+    io,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
 
 use reedline::{
     ColumnarMenu, EditCommand, Emacs, FileBackedHistory, KeyCode, KeyModifiers, MenuBuilder, Prompt, PromptEditMode,
@@ -84,16 +92,37 @@ fn editor(names: &completion::Names) -> Reedline {
     }
 }
 
-/// Opens the history in the user's state directory.
+/// Opens the history in the user's state directory, for this user's eyes only: statements may hold secrets.
 fn history() -> Result<FileBackedHistory, String> {
-    // A relative one would be another place wherever the shell is started: it counts as not set.
-    let set = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = set("XDG_STATE_HOME")
+    let file = private_file(&state_directory(|name| env::var_os(name))?.join("tandem"), "history")?;
+    FileBackedHistory::with_file(HISTORY, file).map_err(|e| e.to_string())
+}
+
+/// Returns the user's state directory; a variable that is empty or relative counts as unset.
+fn state_directory(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, String> {
+    let set = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    set("XDG_STATE_HOME")
         .or_else(|| set("HOME").map(|home| home.join(".local/state")))
-        .ok_or("neither XDG_STATE_HOME nor HOME is set")?;
-    let directory = state.join("tandem");
-    fs::create_dir_all(&directory).map_err(|e| format!("{}: {e}", directory.display()))?;
-    FileBackedHistory::with_file(HISTORY, directory.join("history")).map_err(|e| e.to_string())
+        .ok_or_else(|| "neither XDG_STATE_HOME nor HOME names a directory".to_owned())
+}
+
+/// Makes a file and its directory that only this user may read; closes them where they were open before.
+fn private_file(directory: &Path, name: &str) -> Result<PathBuf, String> {
+    let failed = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
+    if let Some(parent) = directory.parent() {
+        fs::create_dir_all(parent).map_err(|e| failed(parent, e))?;
+    }
+    match fs::DirBuilder::new().mode(0o700).create(directory) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            fs::set_permissions(directory, Permissions::from_mode(0o700)).map_err(|e| failed(directory, e))?;
+        }
+        made => made.map_err(|e| failed(directory, e))?,
+    }
+    let path = directory.join(name);
+    let file = fs::OpenOptions::new().append(true).create(true).mode(0o600).open(&path);
+    let closed = file.and_then(|file| file.set_permissions(Permissions::from_mode(0o600)));
+    closed.map_err(|e| failed(&path, e))?;
+    Ok(path)
 }
 
 /// Holds a statement open until its semicolon.
@@ -131,5 +160,39 @@ impl Prompt for TandemPrompt {
 
     fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {
         format!("(search: {}) ", search.term).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn the_history_is_for_its_owner_only() {
+        let place = tempfile::tempdir().expect("a temporary directory can be made");
+        let directory = place.path().join("state/tandem");
+        let mode = |path: &Path| fs::metadata(path).expect("it was made").mode() & 0o777;
+        let file = private_file(&directory, "history").expect("the place is writable");
+        assert_eq!((mode(&directory), mode(&file)), (0o700, 0o600));
+        fs::write(&file, "SELECT 1;").expect("writable");
+        fs::set_permissions(&directory, Permissions::from_mode(0o755)).expect("ours");
+        fs::set_permissions(&file, Permissions::from_mode(0o644)).expect("ours");
+        let file = private_file(&directory, "history").expect("the place is writable");
+        assert_eq!((mode(&directory), mode(&file)), (0o700, 0o600));
+        assert_eq!(fs::read_to_string(file).expect("readable"), "SELECT 1;");
+    }
+
+    #[test]
+    fn an_empty_or_relative_variable_counts_as_unset() {
+        let with = |state: &'static str| {
+            state_directory(move |name| Some(if name == "HOME" { "/home/u" } else { state }.into()))
+        };
+        assert_eq!(with("/state"), Ok(PathBuf::from("/state")));
+        for unset in ["", "state", "./state"] {
+            assert_eq!(with(unset), Ok(PathBuf::from("/home/u/.local/state")), "{unset:?}");
+        }
+        state_directory(|_| Some("relative".into())).expect_err("neither names a directory");
     }
 }
