@@ -21,6 +21,7 @@ use tandem_runtime::Cancel;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
+use crate::nesting::STACK_BYTES;
 use crate::{Error, Result};
 
 /// How often the watcher looks at the flags: well below what a person notices.
@@ -75,8 +76,8 @@ impl Host {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(threads.max(1))
             .thread_name("tandem-host")
-            // Deep plans recurse; 8 MB is what a main thread has.
-            .thread_stack_size(8 << 20)
+            // Deep plans recurse.
+            .thread_stack_size(STACK_BYTES)
             .enable_all()
             .build()
             .map_err(|error| Error::exhausted(format!("the system lets us start no more threads: {error}")))?;

@@ -36,6 +36,7 @@ mod location;
 mod lower;
 mod memory;
 mod names;
+mod nesting;
 mod overflow;
 mod planner;
 mod planning;

@@ -15,7 +15,7 @@ use crate::planner::{files, plan};
 use crate::session::{Inner, nothing, ready};
 use crate::statement::Statement;
 use crate::translate::Context;
-use crate::{Error, Mode, syntax};
+use crate::{Error, Mode, nesting, syntax};
 
 /// A statement that is under way.
 pub(crate) struct Ran {
@@ -42,8 +42,11 @@ async fn dispatch(
     let state = inner.context.state();
     let dialect = state.config_options().sql_parser.dialect;
     let (sql, kernel) = syntax::explain_kernel(sql).map_or((sql, false), |query| (query, true));
+    nesting::check_text(sql)?;
     let parsed = infer_format(state.sql_to_statement(sql, &dialect)?);
+    nesting::check_statement(&parsed)?;
     let logical = state.statement_to_plan(parsed).await?;
+    nesting::check_plan(&logical)?;
     words.files = files(&logical);
     if let LogicalPlan::Copy(copy) = &logical {
         words.target = Some(copy.output_url.clone());
@@ -85,6 +88,7 @@ async fn dispatch(
         LogicalPlan::Statement(PlanStatement::Execute(_)) => {
             // Fills in the parameters; what comes back is the query.
             let prepared = inner.context.execute_logical_plan(logical).await?;
+            nesting::check_plan(prepared.logical_plan())?;
             let planned = plan(prepared.logical_plan(), &state, statement, mode, on_fallback).await?;
             execute_stream(planned.physical, state.task_ctx())
         }

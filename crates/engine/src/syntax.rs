@@ -53,7 +53,8 @@ pub(crate) fn is_complete(text: &str) -> bool {
     }
 }
 
-fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, datafusion::sql::sqlparser::parser::ParserError> {
+/// Cuts text into tokens.
+pub(crate) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, datafusion::sql::sqlparser::parser::ParserError> {
     Ok(Tokenizer::new(&GenericDialect {}, text).tokenize_with_location()?)
 }
 
