@@ -143,23 +143,47 @@ fn output() {
     assert!(names(place.path()).is_empty());
 }
 
+/// A disk that fills up while several writers run: one sentence, and nothing stays, not even hidden.
 #[test]
-fn full_disk_on_copy() {
-    let place = place();
-    let script = format!(
-        "mount -t tmpfs -o size=64k tmpfs '{0}' && '{1}' --on-fallback silent -c \"COPY (SELECT value, md5(CAST(value AS VARCHAR)) \
-         FROM generate_series(1, 100000) AS g(value)) TO '{0}/big.parquet'\"; code=$?; ls -A '{0}'; exit $code",
-        text(place.path()),
-        env!("CARGO_BIN_EXE_tandem")
-    );
+fn full_disk() {
     let able = Command::new("unshare").args(["-rm", "true"]).output().is_ok_and(|output| output.status.success());
     if !able {
         eprintln!("skipped: a small file system needs unshare");
         return;
     }
-    let output = Command::new("unshare").args(["-rm", "sh", "-c", &script]).output().expect("unshare runs");
-    fails(&output, 1, &["space"]);
-    assert_eq!(out(&output), "", "no partial file is left");
+    let place = place();
+    let root = text(place.path());
+    let rows = "SELECT value AS a, md5(CAST(value AS VARCHAR)) AS s, value % 7 AS p FROM generate_series(1, 300000) AS g(value)";
+    let external = format!("CREATE EXTERNAL TABLE e (a BIGINT, s VARCHAR, p BIGINT) STORED AS CSV LOCATION '{root}/'");
+    let parts = format!(
+        "CREATE EXTERNAL TABLE e (a BIGINT, s VARCHAR, p BIGINT) STORED AS PARQUET PARTITIONED BY (p) LOCATION '{root}/'"
+    );
+    for statements in [
+        vec!["-c".to_owned(), format!("COPY ({rows}) TO '{root}/big.parquet'")],
+        vec!["-c".to_owned(), format!("COPY ({rows}) TO '{root}/big.csv'")],
+        vec!["-c".to_owned(), format!("COPY ({rows}) TO '{root}/new' STORED AS CSV")],
+        vec!["-c".to_owned(), format!("COPY ({rows}) TO '{root}/new' STORED AS PARQUET PARTITIONED BY (p)")],
+        vec!["-c".to_owned(), external, "-c".to_owned(), format!("INSERT INTO e {rows}")],
+        vec!["-c".to_owned(), parts, "-c".to_owned(), format!("INSERT INTO e {rows}")],
+        vec![
+            "--format".to_owned(),
+            "csv".to_owned(),
+            "-o".to_owned(),
+            format!("{root}/out"),
+            "-c".to_owned(),
+            rows.to_owned(),
+        ],
+    ] {
+        let script = "directory=$1; shift; mount -t tmpfs -o size=256k tmpfs \"$directory\" && \"$@\"; code=$?; \
+                      ls -A \"$directory\"; exit $code";
+        let output = Command::new("unshare")
+            .args(["-rm", "sh", "-c", script, "sh", root, env!("CARGO_BIN_EXE_tandem"), "--on-fallback", "silent"])
+            .args(&statements)
+            .output()
+            .expect("unshare runs");
+        fails(&output, 1, &["space"]);
+        assert_eq!(out(&output), "", "nothing is left: {statements:?}");
+    }
 }
 
 #[test]
