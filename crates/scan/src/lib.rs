@@ -16,6 +16,8 @@ mod csv;
 mod file;
 mod flatbuffer;
 mod format;
+#[doc(hidden)]
+pub mod fuzzing;
 mod inspect;
 mod ipc;
 mod load;

@@ -28,6 +28,7 @@ pub(crate) use chunk::{Worker, decode};
 pub(crate) use distinct::distinct_of;
 pub(crate) use footer::{Int96, ParquetFile};
 pub(crate) use statistics::{Bounds, bounds, bounds_of, range_of};
+pub(crate) use thrift::page_header_length;
 
 /// Why a chunk was not decoded.
 pub(crate) enum Problem {

@@ -107,6 +107,11 @@ pub(super) fn page_header(bytes: &[u8]) -> Result<(PageHeader, usize), HeaderErr
     }
 }
 
+/// Returns the length of the page header at the start of `bytes`, if it is one.
+pub(crate) fn page_header_length(bytes: &[u8]) -> Option<usize> {
+    page_header(bytes).ok().map(|(_, length)| length)
+}
+
 fn data_v1(input: &mut Input<'_>) -> Parsed<PageKind> {
     let (mut values, mut encoding, mut levels) = (None, Encoding::Other, Encoding::Rle);
     input.fields(1, |input, id, field| {

@@ -1,0 +1,61 @@
+//! Frames of the daemon's protocol, one after the other, and what each kind carries.
+
+use prost::Message;
+use tandem_node::{
+    frame::{self, Frame, Kind, Lost},
+    proto,
+};
+use tandem_pipeline::proto::decode;
+
+use crate::sound;
+
+/// The most bytes of a frame, so that some are refused.
+const MOST_BYTES: usize = 1 << 10;
+
+/// A stream of frames. Reading stops where the stream can be read no further, and what was read is what writing would give.
+pub(crate) fn frames(bytes: &[u8]) {
+    let mut rest = bytes;
+    loop {
+        let before = rest;
+        match frame::read(&mut rest, |_| MOST_BYTES, || Ok(())) {
+            Ok(frame) => {
+                assert!(frame.payload.len() <= MOST_BYTES);
+                let mut written = Vec::new();
+                frame::write(&mut written, frame.kind, &frame.payload).expect("memory takes everything");
+                assert_eq!(written, before[..before.len() - rest.len()]);
+                read(&frame);
+            }
+            Err(Lost::Closed) => return assert!(rest.is_empty() && before.is_empty()),
+            Err(Lost::Failed(_) | Lost::Refused(_)) => return,
+        }
+    }
+}
+
+fn read(frame: &Frame) {
+    match frame.kind {
+        Kind::Hello => same::<proto::Hello>(frame),
+        Kind::Execute => same::<proto::Execute>(frame),
+        Kind::Release => same::<proto::Release>(frame),
+        Kind::Welcome => same::<proto::Welcome>(frame),
+        Kind::Need => same::<proto::Need>(frame),
+        Kind::Trailer => same::<proto::Trailer>(frame),
+        Kind::Failure => same::<proto::Failure>(frame),
+        Kind::Report => same::<proto::Report>(frame),
+        Kind::Block
+        | Kind::BlockEnd
+        | Kind::Cancel
+        | Kind::Ping
+        | Kind::Status
+        | Kind::Batches
+        | Kind::Released
+        | Kind::Pong => {}
+    }
+}
+
+/// A message that is taken comes back as it is.
+fn same<M: Message + Default + PartialEq>(frame: &Frame) {
+    if let Some(message) = sound(decode::<M>(&frame.payload, "the message")) {
+        let again: M = decode(&message.encode_to_vec(), "the message").expect("what was written can be read");
+        assert_eq!(again.encode_to_vec(), message.encode_to_vec());
+    }
+}
