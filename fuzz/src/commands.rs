@@ -19,7 +19,10 @@ use tandem_node::{
     frame::{self, Frame, Kind, Lost},
     proto,
 };
-use tandem_pipeline::proto::{self as wire, decode};
+use tandem_pipeline::{
+    Query, Source,
+    proto::{self as wire, decode},
+};
 
 use crate::{panics, pipeline, sound};
 
@@ -27,6 +30,8 @@ use crate::{panics, pipeline, sound};
 const TIME_LIMIT: u64 = 200;
 /// Bytes that a command may take.
 const MEMORY_LIMIT: u64 = 32 << 20;
+/// The most columns of a table.
+const MOST_COLUMNS: usize = 64;
 /// The most bytes of an answer's frame.
 const FRAME_BYTES: usize = 1 << 24;
 
@@ -53,6 +58,37 @@ pub(crate) fn commands(bytes: &[u8]) {
     if let Some(query) = command.query.as_ref().and_then(|query| sound(wire::read(query))) {
         pipeline::round_trip(&query);
     }
+    run(&mut command, block);
+}
+
+/// Runs a well-formed query over the sample. Columns that it lacks are null.
+pub(crate) fn run_query(query: &Query) {
+    let mut tables: Vec<proto::Table> = Vec::new();
+    for pipeline in &query.pipelines {
+        let Source::Table { table: name, columns } = &pipeline.source else { continue };
+        let at = tables.iter().position(|table| table.name == *name).unwrap_or_else(|| {
+            tables.push(proto::Table {
+                name: name.clone(),
+                splits: vec![proto::Split { length: u64::MAX, ..Default::default() }],
+                ..Default::default()
+            });
+            tables.len() - 1
+        });
+        for (slot, column) in pipeline.slots.iter().zip(columns) {
+            if *column >= MOST_COLUMNS {
+                return;
+            }
+            let known = &mut tables[at].columns;
+            known.resize_with(known.len().max(column + 1), Default::default);
+            let (name, kind) = (slot.name.clone(), Some(wire::write_kind(&slot.kind)));
+            known[*column] = proto::Column { name, kind, nullable: slot.nullable, partition: None };
+        }
+    }
+    run(&mut proto::Execute { query: Some(wire::write(query)), tables, ..Default::default() }, &[]);
+}
+
+/// Lets the daemon run a command, within limits.
+fn run(command: &mut proto::Execute, block: &[u8]) {
     static DAEMON: OnceLock<Mutex<Daemon>> = OnceLock::new();
     let mut daemon = DAEMON.get_or_init(|| Mutex::new(start())).lock().unwrap_or_else(PoisonError::into_inner);
     daemon.commands += 1;
@@ -65,13 +101,13 @@ pub(crate) fn commands(bytes: &[u8]) {
     command.mode = proto::Mode::Cpu as i32;
     command.time_limit_ms = TIME_LIMIT;
     command.memory_limit_bytes = MEMORY_LIMIT;
-    let ended = daemon.execute(&command, block);
-    if let Ok(failure) = ended {
-        let bug = failure.is_some_and(|failure| failure.class == proto::Class::Internal as i32);
-        assert!(!bug, "an internal error; {}", panics::last());
-    } else {
+    match daemon.execute(command, block) {
+        Ok(Some(failure)) if failure.class == proto::Class::Internal as i32 => {
+            panic!("an internal error: {}; {}", failure.message, panics::last())
+        }
+        Ok(_) => {}
         // The daemon closes where it was not spoken to as node.proto says; it takes the next client.
-        daemon.stream = None;
+        Err(_) => daemon.stream = None,
     }
 }
 

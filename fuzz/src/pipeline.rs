@@ -1,8 +1,9 @@
-//! The text form of queries: what is well-formed is printed and read again as the same, as text and as protobuf.
+//! The text form of queries: what is well-formed is printed and read again as the same, as text and as protobuf, and
+//! then run.
 
 use tandem_pipeline::{Query, parse, proto, verify};
 
-use crate::sound;
+use crate::{commands, sound};
 
 /// The text of a query.
 pub(crate) fn pipeline(bytes: &[u8]) {
@@ -10,6 +11,7 @@ pub(crate) fn pipeline(bytes: &[u8]) {
     let Some(query) = sound(parse(text)) else { return };
     if sound(verify(&query)).is_some() {
         round_trip(&query);
+        commands::run_query(&query);
     }
 }
 
