@@ -93,6 +93,9 @@ impl Runtime {
     /// does not run (Unsupported).
     pub fn execute(&self, query: &Query, inputs: &Inputs, options: &Options) -> Result<Execution> {
         tandem_cpu::supports(query)?;
+        if let Some(Pipeline { sink: Sink::Build { .. }, .. }) = query.pipelines.last() {
+            return Err(Error::unsupported("a query that ends with a build gives no rows: end it with another sink"));
+        }
         let settings = Settings {
             vector_rows: options.vector_rows.max(1),
             force_collisions: options.force_collisions,

@@ -214,3 +214,12 @@ fn pairs_beyond_32_bits_are_not_lost() {
         assert!(reason.is_some_and(|reason| reason.contains("too many")), "{name}: {reason:?}");
     }
 }
+
+/// The interpreter gives a build's payload as its rows; a build of ours has none to give.
+#[test]
+fn a_query_that_ends_with_a_build_is_refused() {
+    let query = parse("pipeline 0 values [a: int32] (1) build keys ($0) payload ($0)").expect("it is well-formed");
+    let error = Runtime::new(1).execute(&query, &Inputs::default(), &Options::default()).expect_err("it gives no rows");
+    assert_eq!(error.class, tandem_runtime::Class::Unsupported, "{error}");
+    assert!(error.message.contains("ends with a build"), "{error}");
+}
