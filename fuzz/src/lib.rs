@@ -37,7 +37,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "pages", most_bytes: 8 << 10, body: pages::pages },
     Target { name: "thrift", most_bytes: 1 << 10, body: pages::header },
     Target { name: "ipc", most_bytes: 16 << 10, body: files::ipc },
-    Target { name: "csv", most_bytes: 4 << 10, body: files::csv },
+    Target { name: "csv", most_bytes: 16 << 10, body: files::csv },
     Target { name: "frames", most_bytes: 4 << 10, body: frames::frames },
     Target { name: "commands", most_bytes: 8 << 10, body: commands::commands },
     Target { name: "pipeline", most_bytes: 8 << 10, body: pipeline::pipeline },

@@ -39,6 +39,9 @@ const BLOCK: u64 = 1 << 20;
 /// Rows given to the loader at once when parsing in order.
 const BATCH_ROWS: usize = 1 << 16;
 
+/// Values of a batch when parsing in order: the Arrow reader makes room for all of a batch at once, sixteen bytes for each.
+const BATCH_VALUES: usize = 1 << 20;
+
 /// Text files of one schema.
 pub(crate) struct CsvFiles {
     files: Vec<(PathBuf, Identity)>,
@@ -163,8 +166,10 @@ impl CsvFiles {
             let mut text = vec![0; (end - start) as usize];
             file.read_exact_at(&mut text, start).map_err(|error| file::unreadable(path, &error))?;
             let header = self.header && block == 0;
-            // A line has at least one byte: the block is one batch.
-            let mut decoder = self.builder(columns, header).with_batch_size(text.len().max(1)).build_decoder();
+            // A value takes at least the byte behind it, which the last line may lack: the block is one batch, and room for
+            // the batch is a small multiple of the block.
+            let rows = text.len() / self.schema.fields().len().max(1) + 1;
+            let mut decoder = self.builder(columns, header).with_batch_size(rows).build_decoder();
             let fail = |error: ArrowError| match lines_before(path, file, start) {
                 Ok(lines) => wrong(path, &error, lines, Some(&self.schema)),
                 Err(error) => error,
@@ -172,6 +177,9 @@ impl CsvFiles {
             let mut left = &text[..];
             while !left.is_empty() {
                 let used = decoder.decode(left).map_err(fail)?;
+                if used == 0 {
+                    return Err(Error::internal("a block of text has more lines than bytes for them"));
+                }
                 left = &left[used..];
             }
             // The last line may lack its end.
@@ -204,7 +212,8 @@ impl CsvFiles {
             let text = reader(file, self.compression).map_err(|error| file::unreadable(path, &error))?;
             let read = Mutex::new((Reservation::new(request.memory, "the lines of a text file"), Ok(())));
             let text = Metered { text, read: &read };
-            let batches = self.builder(columns, self.header).with_batch_size(BATCH_ROWS).build(text);
+            let rows = BATCH_ROWS.min(BATCH_VALUES / self.schema.fields().len().max(1)).max(1);
+            let batches = self.builder(columns, self.header).with_batch_size(rows).build(text);
             let fail = |error: ArrowError| match std::mem::replace(&mut read.lock().1, Ok(())) {
                 Ok(()) => wrong(path, &error, 0, Some(&self.schema)),
                 Err(exhausted) => exhausted,

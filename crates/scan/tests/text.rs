@@ -178,3 +178,22 @@ fn arrow_files_differ_in_nulls_and_may_begin_with_lists() {
     assert_eq!(load(&table, &[], &cache).expect("rows are counted").rows(), 2);
     assert_eq!(load(&table, &[1], &cache).expect("readable").statistics[0].nulls, 1);
 }
+
+/// Room is made for the values that a file may have, not for as many lines as it has bytes, each of all columns.
+#[test]
+fn many_columns_take_memory_by_the_bytes_of_the_file() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let columns = 20_000;
+    let line = |value: &dyn Fn(usize) -> String| (0..columns).map(value).collect::<Vec<_>>().join(",");
+    // Without quotes in blocks, with one in order.
+    for (name, first) in [("plain.csv", "c0"), ("quoted.csv", "\"c0\"")] {
+        let path = directory.path().join(name);
+        let names = line(&|column| if column == 0 { first.to_owned() } else { format!("c{column}") });
+        let values = line(&|column| column.to_string());
+        std::fs::write(&path, format!("{names}\n{values}\n{values}")).expect("written");
+        let table = open(&path).expect("a good file");
+        let loaded = load(&table, &[0, columns - 1], &Cache::new(1 << 20)).expect("readable");
+        assert_eq!(integers(&loaded, 0), [0, 0], "{name}");
+        assert_eq!(integers(&loaded, 1), [columns as i64 - 1; 2], "{name}");
+    }
+}
