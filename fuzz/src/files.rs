@@ -1,10 +1,15 @@
 //! Files of every format, opened and loaded as a table of a session is.
 
-use std::{cell::OnceCell, fs, path::PathBuf, sync::OnceLock};
+use std::{
+    cell::OnceCell,
+    fs,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
 
-use tandem_column::{Result, Table};
+use tandem_column::{MemoryBudget, Result, Table};
 use tandem_runtime::{Cancel, Progress, Runtime};
-use tandem_scan::{Cache, Compression, FileTable, Format, LoadMetrics, Split, SplitColumn, SplitReader};
+use tandem_scan::{Cache, Compression, FileTable, Format, LoadMetrics, Loading, Split, SplitColumn, SplitReader};
 use tempfile::TempDir;
 
 use crate::sound;
@@ -42,14 +47,21 @@ pub(crate) fn file(name: &str, bytes: &[u8]) -> PathBuf {
 
 /// Returns a pool of one worker: what it does is the same each time.
 pub(crate) fn runtime() -> &'static Runtime {
-    static RUNTIME: OnceLock<std::sync::Arc<Runtime>> = OnceLock::new();
+    static RUNTIME: OnceLock<Arc<Runtime>> = OnceLock::new();
     RUNTIME.get_or_init(|| Runtime::new(1))
 }
 
 /// Loads all columns that can be.
 pub(crate) fn load(table: &FileTable) -> Result<Table> {
     let columns: Vec<usize> = (0..table.schema().len()).filter(|column| table.unsupported(*column).is_none()).collect();
-    table.load(&columns, &[], &Cache::new(BYTE_LIMIT), runtime(), &Cancel::new(), &Progress::default())
+    with(|loading| table.load(&columns, &[], loading)).map(|(table, _)| table)
+}
+
+/// Lends what a load works with.
+fn with<T>(load: impl FnOnce(&Loading<'_>) -> T) -> T {
+    let (memory, cancel, progress) = (Arc::new(MemoryBudget::new(BYTE_LIMIT)), Cancel::new(), Progress::default());
+    let cache = Cache::within(&memory, BYTE_LIMIT / 2);
+    load(&Loading { cache: &cache, runtime: runtime(), memory: &memory, cancel: &cancel, progress: &progress })
 }
 
 /// Loads all columns of a Parquet file as a scheduler's tasks do.
@@ -58,9 +70,8 @@ pub(crate) fn load_split(table: &FileTable) -> Result<Table> {
         table.schema().iter().map(|field| SplitColumn { field: field.clone(), partition: None }).collect();
     let path = table.paths()[0].clone();
     let split = Split { path, start: 0, length: u64::MAX, size: None, modified: None, values: Vec::new() };
-    let (cache, cancel, progress) = (Cache::new(BYTE_LIMIT), Cancel::new(), Progress::default());
     let metrics = LoadMetrics::default();
-    SplitReader::new().load(&columns, true, &[split], &[], BYTE_LIMIT, &cache, runtime(), &cancel, &progress, &metrics)
+    with(|loading| SplitReader::new().load(&columns, true, &[split], &[], loading, &metrics)).map(|(table, _)| table)
 }
 
 /// Reads every value of a table, as whoever asked for it would.

@@ -131,11 +131,13 @@ fn small_files_of_many_rows_stay_within_the_limit() {
     let place = tempfile::tempdir().expect("a temporary directory can be made");
     // Without statistics numbers take eight bytes each at first; the file itself has a few kilobytes.
     let options = "OPTIONS ('format.statistics_enabled' 'none')";
-    let same = "SELECT arrow_cast(7, 'Int64') AS a, repeat('x', 200) AS t FROM generate_series(1, 30000000) AS g(value)";
+    let same =
+        "SELECT arrow_cast(7, 'Int64') AS a, repeat('x', 200) AS t FROM generate_series(1, 30000000) AS g(value)";
     let file = made(place.path(), "run.parquet", same, options);
     let bytes = std::fs::metadata(&file).expect("the file is there").len();
     assert!(bytes < 4 << 20, "{bytes} bytes");
-    for query in ["SELECT sum(a) FROM", "SELECT max(t) FROM", "SELECT count(*) FROM", "CREATE TABLE c AS SELECT a FROM"] {
+    for query in ["SELECT sum(a) FROM", "SELECT max(t) FROM", "SELECT count(*) FROM", "CREATE TABLE c AS SELECT a FROM"]
+    {
         stays(64, &[&format!("{query} '{file}'")]);
     }
 }

@@ -386,8 +386,8 @@ fn names_of_columns_mean_nothing_to_a_compiler() {
         let kernel = generate(input).expect("a kernel");
         split(&kernel.text[kernel.body..])
     };
-    let (code, remarks) = named("plain, name-1.2");
-    assert!(remarks.iter().any(|remark| remark == "plain, name-1.2"));
+    let (code, remarks_of_plain) = named("plain, name-1.2");
+    assert!(remarks_of_plain.iter().any(|remark| remark == "plain, name-1.2"));
     // The trigraph for a backslash, a backslash, and other ends of lines; ends of remarks; what only looks like ASCII.
     let long = "n".repeat(100_000);
     for name in [
@@ -407,8 +407,10 @@ fn names_of_columns_mean_nothing_to_a_compiler() {
         let (same, remarks) = named(name);
         assert_eq!(same, code, "{name:?} changes the kernel");
         let plain = |c: char| c.is_ascii_alphanumeric() || "_ .,-".contains(c);
-        let known = |remark: &&String| remark.len() <= 64 && remark.chars().all(plain);
-        assert!(remarks.iter().all(|remark| known(&remark)), "{name:?}: {remarks:?}");
+        let own = |remark: &&String| remarks_of_plain.contains(remark);
+        for remark in remarks.iter().filter(|remark| !own(remark)) {
+            assert!(remark.len() <= 64 && remark.chars().all(plain), "{name:?}: {remark:?}");
+        }
     }
 }
 

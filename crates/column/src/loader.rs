@@ -14,9 +14,7 @@ use arrow_schema::DataType;
 use crate::from_arrow::encode;
 use crate::table::check_width;
 use crate::unify::unify;
-use crate::{
-    Column, Error, Field, MemoryBudget, PART_ROWS, Parallel, Part, Repr, Reservation, Result, Table, serial,
-};
+use crate::{Column, Error, Field, MemoryBudget, PART_ROWS, Parallel, Part, Repr, Reservation, Result, Table, serial};
 
 /// How a [`Loader`] works.
 #[derive(Clone, Debug)]

@@ -396,7 +396,8 @@ impl Job {
             }
         }
         // What was collected is there until the result is, which is written once more, or twice where it is put in order first.
-        let taken = collectors.iter_mut().map(Collector::hand_over).chain(states.iter_mut().map(AggregateState::hand_over));
+        let taken =
+            collectors.iter_mut().map(Collector::hand_over).chain(states.iter_mut().map(AggregateState::hand_over));
         let held: Vec<Reservation> = taken.collect();
         let copies = match &self.sink {
             SinkPlan::Build { .. } | SinkPlan::Sort { .. } => 2,

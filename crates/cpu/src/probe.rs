@@ -20,8 +20,8 @@ use crate::{
     build::Build,
     evaluate::{self, Slots},
     frame::{Frame, Matches, NO_MATCH, fetch_matches, text_bytes},
-    kernel::Rows,
     job::Settings,
+    kernel::Rows,
 };
 
 /// Pairs made at once when rows repeat: a few vectors' worth, so that a cross join stays in cache.

@@ -245,11 +245,7 @@ impl Command<'_> {
     }
 
     /// Finds the blocks of a command, asking its client for those that nobody sent yet.
-    fn blocks(
-        &mut self,
-        blocks: &[proto::Block],
-        memory: &Arc<MemoryBudget>,
-    ) -> Result<HashMap<String, Arc<Table>>> {
+    fn blocks(&mut self, blocks: &[proto::Block], memory: &Arc<MemoryBudget>) -> Result<HashMap<String, Arc<Table>>> {
         let daemon = self.daemon;
         let mut found: HashMap<String, Arc<Table>> = HashMap::new();
         let mut missing: Vec<usize> = (0..blocks.len()).collect();

@@ -8,8 +8,8 @@ use std::{
 
 use parking_lot::Mutex;
 use tandem_column::{
-    AlignedVec, Buffer, Code, Codes, Column, ColumnStatistics, Data, Dictionary, Field, PAGE, PART_ROWS, Part, Reservation,
-    Result, Table, Type, value_set, with_codes,
+    AlignedVec, Buffer, Code, Codes, Column, ColumnStatistics, Data, Dictionary, Field, PAGE, PART_ROWS, Part,
+    Reservation, Result, Table, Type, value_set, with_codes,
 };
 use tandem_runtime::{Cancel, Runtime};
 

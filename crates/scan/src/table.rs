@@ -114,9 +114,8 @@ impl FileTable {
                 let of = |file: &Arc<ParquetFile>| {
                     let groups = (0..file.groups()).flat_map(|group| columns.iter().map(move |column| (group, column)));
                     // A row takes a byte at least, however small its pages.
-                    let bytes = groups.map(|(group, &column)| {
-                        file.decoded_bytes(group, column).max(file.group_rows(group) as u64)
-                    });
+                    let bytes = groups
+                        .map(|(group, &column)| file.decoded_bytes(group, column).max(file.group_rows(group) as u64));
                     bytes.fold(0, u64::saturating_add)
                 };
                 files.iter().map(of).fold(0, u64::saturating_add)

@@ -237,3 +237,31 @@ fn element(input: &mut Input<'_>) -> Parsed<(usize, usize)> {
     })?;
     Ok((name, children))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A header of a data page of one value and eight bytes, and further fields behind.
+    fn page(more: &[u8]) -> Vec<u8> {
+        let sizes = [0x15, 0x00, 0x15, 0x10, 0x15, 0x10];
+        let values = [0x2C, 0x15, 0x02, 0x15, 0x00, 0x15, 0x06, 0x15, 0x06, 0x00];
+        [&sizes[..], &values, more, &[0]].concat()
+    }
+
+    #[test]
+    fn page_headers_are_looked_at_before_another_reads_them() {
+        let header = page(&[]);
+        assert_eq!(check_page(&header), Ok((header.len(), 8)));
+        for cut in 0..header.len() {
+            assert_eq!(check_page(&header[..cut]), Err(Malformed::Short), "cut at {cut}");
+        }
+        // A list of two billion booleans, which takes no time to read and hours to pass over, if there are many.
+        let booleans = [0x99, 0xF1, 0xFF, 0xFF, 0xFF, 0xFF, 0x07];
+        assert_eq!(check_page(&page(&booleans)), wrong("a list of booleans"));
+        assert_eq!(check_page(&page(&[0x9C; 100])), wrong("nested too deeply"));
+        // The dictionary's header (7) as a number, and the size (3) as text.
+        assert_eq!(check_page(&page(&[0x25, 0x00])), wrong("a field of another type than Parquet's"));
+        assert_eq!(check_page(&[0x38, 0x00, 0x00]), wrong("a field of another type than Parquet's"));
+    }
+}

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 fn open(path: &Path, format: Format) -> Result<FileTable, Error> {
     let (sender, receiver) = mpsc::channel();
     let path = path.to_owned();
-    let opening = move || sender.send(FileTable::open(vec![path], format));
+    let opening = move || sender.send(FileTable::open(vec![path], format)).is_ok();
     thread::Builder::new().stack_size(STACK).spawn(opening).expect("a thread");
     receiver.recv_timeout(PATIENCE).expect("opening a file neither hangs nor panics")
 }
