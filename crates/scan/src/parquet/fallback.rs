@@ -11,17 +11,33 @@ use parquet::{
         ProjectionMask,
         arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder},
     },
+    basic::Type as PhysicalType,
     errors::ParquetError,
+    schema::types::ColumnDescriptor,
 };
 use tandem_column::{Class, Column, Reservation};
 
-use super::{ParquetFile, Problem, compact::Malformed, damaged, footer::plain_message, page::HEADER_LIMIT, structure};
+use super::{
+    ParquetFile, Problem,
+    compact::Malformed,
+    damaged,
+    footer::plain_message,
+    page::HEADER_LIMIT,
+    structure,
+    thrift::{self, HeaderError, PageKind},
+};
 
 /// Rows of a batch: enough that encoding is not dominated by joining batches.
 const BATCH_ROWS: usize = 64 << 10;
 
 /// Bytes read for a page header at first: most take tens.
 const HEADER_BYTES: usize = 256;
+
+/// Bytes of a page that are reserved on its header's word, however small it is: writers make pages of a megabyte.
+const PAGE_BYTES: usize = 32 << 20;
+
+/// The most bytes that one byte of DEFLATE becomes. Zstandard reaches more with small pages only, of less than [`PAGE_BYTES`].
+const DEFLATE_RATIO: usize = 1032;
 
 /// Decodes a column of a row group.
 pub(super) fn decode(
@@ -77,7 +93,8 @@ fn check_pages(parquet: &ParquetFile, file: &File, group: usize, column: usize) 
     let schema = group.schema_descr();
     let chunks = group.columns().iter().enumerate().filter(|(leaf, _)| schema.get_column_root_idx(*leaf) == column);
     let mut bytes = Vec::new();
-    for (start, length) in chunks.map(|(_, chunk)| chunk.byte_range()) {
+    for (_, chunk) in chunks {
+        let (start, length) = chunk.byte_range();
         let (mut at, end) = (start, start.saturating_add(length));
         let mut wanted = HEADER_BYTES;
         while at < end {
@@ -86,6 +103,7 @@ fn check_pages(parquet: &ParquetFile, file: &File, group: usize, column: usize) 
             file.read_exact_at(&mut bytes, at)?;
             match structure::check_page(&bytes) {
                 Ok((header, body)) => {
+                    check_sizes(&bytes, chunk.column_descr())?;
                     at += header as u64 + body as u64;
                     wanted = HEADER_BYTES;
                 }
@@ -96,6 +114,32 @@ fn check_pages(parquet: &ParquetFile, file: &File, group: usize, column: usize) 
         }
     }
     Ok(())
+}
+
+/// Checks what a page's header makes the `parquet` crate reserve: the page's size, and room for a dictionary's values.
+fn check_sizes(header: &[u8], column: &ColumnDescriptor) -> Result<(), Problem> {
+    let (header, _) = thrift::page_header(header).map_err(|error| match error {
+        HeaderError::Short => damaged("a page header is cut off"),
+        HeaderError::Damaged(problem) => problem,
+    })?;
+    let size = header.uncompressed;
+    if size > PAGE_BYTES.max(header.compressed.saturating_mul(DEFLATE_RATIO)) {
+        return Err(damaged(format!("a page of {size} bytes in {}", header.compressed)));
+    }
+    // Texts have their length in front; flags have no dictionary.
+    let width = match column.physical_type() {
+        PhysicalType::BOOLEAN => 1,
+        PhysicalType::INT32 | PhysicalType::FLOAT | PhysicalType::BYTE_ARRAY => 4,
+        PhysicalType::INT64 | PhysicalType::DOUBLE => 8,
+        PhysicalType::INT96 => 12,
+        PhysicalType::FIXED_LEN_BYTE_ARRAY => usize::try_from(column.type_length()).unwrap_or(1).max(1),
+    };
+    match header.kind {
+        PageKind::Dictionary { values, .. } if values > size / width => {
+            Err(damaged(format!("a dictionary of {values} values in {size} bytes")))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn problem(error: ParquetError) -> Problem {
