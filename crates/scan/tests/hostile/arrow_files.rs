@@ -100,9 +100,7 @@ impl Claims {
 
 fn rows(path: &std::path::Path) -> usize {
     let table = open(path, Format::Arrow).expect("a good file");
-    let (runtime, cancel) = (tandem_runtime::Runtime::new(2), tandem_runtime::Cancel::new());
-    let cache = tandem_scan::Cache::new(1 << 20);
-    table.load(&[0], &[], &cache, &runtime, &cancel, &Default::default()).expect("good rows").rows()
+    crate::load(&table).expect("good rows").rows()
 }
 
 #[test]

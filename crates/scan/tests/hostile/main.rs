@@ -6,8 +6,9 @@ mod pipes;
 
 use std::{path::Path, sync::mpsc, thread, time::Duration};
 
-use tandem_column::{Class, Error};
-use tandem_scan::{FileTable, Format};
+use tandem_column::{Class, Error, Table};
+use tandem_runtime::{Cancel, Progress, Runtime};
+use tandem_scan::{Cache, FileTable, Format, Loading};
 
 /// The stack of a thread that opens a file here: a quarter of what threads have.
 const STACK: usize = 512 << 10;
@@ -22,6 +23,14 @@ fn open(path: &Path, format: Format) -> Result<FileTable, Error> {
     let opening = move || sender.send(FileTable::open(vec![path], format)).is_ok();
     thread::Builder::new().stack_size(STACK).spawn(opening).expect("a thread");
     receiver.recv_timeout(PATIENCE).expect("opening a file neither hangs nor panics")
+}
+
+/// Loads the first column.
+fn load(table: &FileTable) -> Result<Table, Error> {
+    let (runtime, cancel, progress) = (Runtime::new(2), Cancel::new(), Progress::default());
+    let (cache, memory) = (Cache::new(1 << 20), Default::default());
+    let loading = Loading { cache: &cache, runtime: &runtime, memory: &memory, cancel: &cancel, progress: &progress };
+    table.load(&[0], &[], &loading).map(|(table, _)| table)
 }
 
 /// Opens a file that must be refused; returns the sentence, which names it.

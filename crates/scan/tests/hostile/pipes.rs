@@ -38,8 +38,6 @@ fn a_file_that_becomes_a_pipe_is_noticed() {
     let table = crate::open(&path, Format::csv()).expect("a good file");
     fs::remove_file(&path).expect("it is ours");
     mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR).expect("a pipe");
-    let cache = tandem_scan::Cache::new(1 << 20);
-    let (runtime, cancel) = (tandem_runtime::Runtime::new(2), tandem_runtime::Cancel::new());
-    let loaded = table.load(&[0], &[], &cache, &runtime, &cancel, &Default::default());
+    let loaded = crate::load(&table);
     assert!(loaded.expect_err("a pipe").message.contains("it is a pipe"));
 }
