@@ -41,9 +41,8 @@ fn stays(limit: usize, statements: &[&str]) -> bool {
     let last: String = last.chars().take(120).collect();
     println!("{peak:5} MB  {}  {last}", if succeeded { "answered" } else { "refused " });
     assert!(succeeded || said.contains("memory limit"), "{last}: {said}");
-    // Pages that the allocator has not given back yet are half as much at most, and DataFusion counts neither its batches
-    // nor what it decodes.
-    let most = idle() + limit + limit / 2 + 32;
+    // Twice, for pages that the allocator has not given back yet; and DataFusion counts neither its batches nor what it decodes.
+    let most = idle() + 2 * limit + 64;
     assert!(peak <= most, "{peak} MB of {most} with a limit of {limit}: {last}: {said}");
     succeeded
 }
@@ -93,7 +92,7 @@ fn every_operator_stays_within_the_limit() {
     for query in queries {
         answered += usize::from(stays(LIMIT, &[&table, query]));
     }
-    // Text does not fit: the host reads the file bit by bit, or it is refused.
+    // With its text the file does not fit: the host reads it bit by bit, or the statement is refused.
     let file_queries = [
         format!("SELECT max(t), min(t), count(t) FROM '{file}'"),
         format!("SELECT t, count(*) FROM '{file}' GROUP BY t"),
@@ -103,8 +102,8 @@ fn every_operator_stays_within_the_limit() {
     ];
     for query in &file_queries {
         answered += usize::from(stays(LIMIT, &[query]));
-        stays(16, &[query]);
     }
+    assert!(stays(16, &[&file_queries[0]]), "the host needs little to read a file from end to end");
     assert!(answered > queries.len() / 2, "a limit that refuses most statements shows nothing: {answered}");
 }
 

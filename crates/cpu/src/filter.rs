@@ -10,7 +10,7 @@ use tandem_column::{ColumnStatistics, Result, Table, Type};
 use tandem_pipeline::{Comparison, Expr, SlotId, UserFunction, Value};
 
 use crate::{
-    Reservation, Values, Vector,
+    Error, Reservation, Values, Vector,
     evaluate::{self, Slots},
     frame::{Layout, Origin},
     set::Set,
@@ -26,6 +26,9 @@ pub(crate) enum Filter {
     /// Any expression.
     General(Expr),
 }
+
+/// Text beyond this, in bytes, is not computed to try values one by one: rows are worked on a few thousand at a time.
+const MOST_TEXT: usize = 16 << 20;
 
 /// More values than this are not tried one by one.
 const MOST_VALUES: i64 = 1 << 16;
@@ -247,6 +250,10 @@ impl Slots for Domain {
         &self.kind
     }
     fn reserve(&self, bytes: usize) -> Result<()> {
-        self.text.borrow_mut().add(bytes)
+        let mut text = self.text.borrow_mut();
+        if text.bytes().saturating_add(bytes) > MOST_TEXT {
+            return Err(Error::exhausted("the values of a column are too long to try all of them"));
+        }
+        text.add(bytes)
     }
 }

@@ -55,11 +55,6 @@ impl TableStats {
 pub trait TableResolver {
     /// Returns what is known of a table, or nothing if only the host can read it.
     fn resolve(&self, source: &Arc<dyn TableSource>, name: &TableReference) -> Option<TableStats>;
-
-    /// Refuses, with a reason, to load columns of a table that are too large for the memory there is.
-    fn admit(&self, _source: &Arc<dyn TableSource>, _columns: &[usize]) -> Result<(), String> {
-        Ok(())
-    }
 }
 
 /// How deeply operators may be nested: lowering descends by recursion, on a thread's usual stack.

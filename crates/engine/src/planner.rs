@@ -17,6 +17,7 @@ use crate::capture::{CaptureOptions, Captured, capture};
 use crate::copy::Redirected;
 use crate::exec::TandemExec;
 use crate::files::FileProvider;
+use crate::reason::Reason;
 use crate::statement::{Statement, provider};
 use crate::{Error, Mode, OnFallback};
 
@@ -44,8 +45,11 @@ pub(crate) async fn plan(
     let mut sorted = false;
     if mode != Mode::Host {
         let reads = reads_user_table(&logical);
-        let (taken, reasons) = capture(logical, statement.as_ref(), &CaptureOptions::default())?;
-        logical = taken;
+        // Rows that the host reads bit by bit would have to be there as a whole for a pipeline above it.
+        let mut reasons = refused_scans(&logical, statement);
+        if reasons.is_empty() {
+            (logical, reasons) = capture(logical, statement.as_ref(), &CaptureOptions::default())?;
+        }
         let mut captured = 0;
         visit_captured(&logical, &mut |node| {
             captured += 1;
@@ -121,6 +125,19 @@ pub(crate) fn reads_user_table(plan: &LogicalPlan) -> bool {
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     });
     visited.is_ok() && found
+}
+
+/// Returns the scans of a plan whose columns do not fit the memory limit.
+fn refused_scans(plan: &LogicalPlan, statement: &Statement) -> Vec<Reason> {
+    let mut refused = Vec::new();
+    let visited = plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node {
+            refused.extend(statement.refuses(scan));
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    debug_assert!(visited.is_ok(), "looking at scans cannot fail");
+    refused
 }
 
 /// Returns the files that a plan reads, for messages.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use datafusion::common::TableReference;
 use datafusion::datasource::DefaultTableSource;
-use datafusion::logical_expr::TableSource;
+use datafusion::logical_expr::{TableScan, TableSource};
 use parking_lot::Mutex;
 use tandem_column::Table;
 use tandem_runtime::{Accelerator, Cancel, MemoryBudget, Runtime};
@@ -16,6 +16,7 @@ use tandem_scan::{Cache, FileTable, Hold, Loading};
 use crate::capture::{TableResolver, TableStats};
 use crate::files::FileProvider;
 use crate::host::Stop;
+use crate::reason::Reason;
 use crate::resident::ResidentTable;
 use crate::{Error, Report};
 
@@ -100,6 +101,18 @@ impl Statement {
         self.see(source).ok_or_else(|| Error::internal(format!("Tandem does not scan the captured table '{name}'")))
     }
 
+    /// Tells why a scan is left to the host with all that is above it: columns that do not fit the memory limit.
+    pub(crate) fn refuses(&self, scan: &TableScan) -> Option<Reason> {
+        let ScanTable::Files(files) = self.see(&scan.source)? else { return None };
+        let all = || (0..scan.source.schema().fields().len()).collect();
+        let bytes = files.decoded_bytes(&scan.projection.clone().unwrap_or_else(all));
+        // The other half is for what is made of them.
+        (bytes > self.budget.limit() as u64 / 2).then(|| {
+            let reason = format!("its columns take {} MB, more than half of the memory limit", bytes >> 20);
+            Reason::new(format!("TableScan of {}", scan.table_name), reason)
+        })
+    }
+
     /// Remembers the table behind a source as it is now, unless it was seen before.
     fn see(&self, source: &Arc<dyn TableSource>) -> Option<ScanTable> {
         let provider = provider(source)?;
@@ -122,17 +135,5 @@ impl Statement {
 impl TableResolver for Statement {
     fn resolve(&self, source: &Arc<dyn TableSource>, _name: &TableReference) -> Option<TableStats> {
         self.see(source).map(|table| table.statistics())
-    }
-
-    fn admit(&self, source: &Arc<dyn TableSource>, columns: &[usize]) -> Result<(), String> {
-        let Some(ScanTable::Files(files)) = self.see(source) else { return Ok(()) };
-        let (bytes, most) = (files.decoded_bytes(columns), self.budget.limit() as u64 / 2);
-        match bytes > most {
-            true => Err(format!(
-                "its columns take {} MB, more than half of the memory limit, so the host reads them bit by bit",
-                bytes >> 20
-            )),
-            false => Ok(()),
-        }
     }
 }

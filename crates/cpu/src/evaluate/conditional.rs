@@ -51,7 +51,7 @@ pub(super) fn case(
         let operand = restricted(evaluator, &open, |subset| subset.operand(otherwise))?;
         pieces.push(Piece { positions: open, operand });
     }
-    Ok(assemble(kind, evaluator.rows(), pieces))
+    assemble(evaluator, kind, pieces)
 }
 
 /// Computes COALESCE: the first argument that is not null.
@@ -83,7 +83,7 @@ pub(super) fn coalesce(evaluator: &Evaluator<'_>, arguments: &[Expr], kind: &Typ
         }
         open = absent;
     }
-    Ok(assemble(kind, evaluator.rows(), pieces))
+    assemble(evaluator, kind, pieces)
 }
 
 /// Computes NULLIF: null where both sides are equal, else the first.
@@ -121,9 +121,10 @@ fn restricted<R>(
 }
 
 /// Puts pieces together; rows of none are null.
-fn assemble(kind: &Type, rows: usize, mut pieces: Vec<Piece>) -> Operand {
+fn assemble(evaluator: &Evaluator<'_>, kind: &Type, mut pieces: Vec<Piece>) -> Result<Operand> {
+    let rows = evaluator.rows();
     if pieces.len() == 1 && pieces[0].positions.len() == rows && pieces[0].operand.held_as(kind.repr()) {
-        return pieces.swap_remove(0).operand;
+        return Ok(pieces.swap_remove(0).operand);
     }
     let covered: usize = pieces.iter().map(|piece| piece.positions.len()).sum();
     let nulls = covered < rows || pieces.iter().any(|piece| piece.operand.is_null() || piece.operand.valid().is_some());
@@ -174,9 +175,9 @@ fn assemble(kind: &Type, rows: usize, mut pieces: Vec<Piece>) -> Operand {
             },
             float,
         )),
-        Repr::Bytes => text(rows, &pieces),
+        Repr::Bytes => text(evaluator, &pieces)?,
     };
-    Vector { values, valid }.into()
+    Ok(Vector { values, valid }.into())
 }
 
 fn scatter<T>(into: &mut [T], positions: &[u32], from: impl Fn(usize) -> T) {
@@ -209,7 +210,8 @@ fn fixed<T: Copy + Default>(
 }
 
 /// Puts text together: as codes if all pieces share a dictionary, else as bytes.
-fn text(rows: usize, pieces: &[Piece]) -> Values {
+fn text(evaluator: &Evaluator<'_>, pieces: &[Piece]) -> Result<Values> {
+    let rows = evaluator.rows();
     let mut shared = None;
     let same = pieces.iter().all(|piece| match &piece.operand {
         Operand::Constant(value) => matches!(value, Value::Null),
@@ -228,19 +230,20 @@ fn text(rows: usize, pieces: &[Piece]) -> Values {
             },
             |_| 0,
         );
-        return Values::Code { codes, dictionary: dictionary.clone() };
+        return Ok(Values::Code { codes, dictionary: dictionary.clone() });
     }
     let mut origin = vec![(u32::MAX, 0u32); rows];
     for (number, piece) in pieces.iter().enumerate() {
         scatter(&mut origin, &piece.positions, |at| (number as u32, at as u32));
     }
-    let mut out = BytesVector::with_capacity(rows, 0);
-    for (number, at) in origin {
-        out.push(match pieces.get(number as usize).map(|piece| &piece.operand) {
-            None => &[],
-            Some(Operand::Constant(value)) => bytes(value),
-            Some(Operand::Vector(vector)) => vector.values.bytes(at as usize),
-        });
-    }
-    Values::Bytes(out)
+    let value = |(number, at): (u32, u32)| match pieces.get(number as usize).map(|piece| &piece.operand) {
+        None => &[][..],
+        Some(Operand::Constant(value)) => bytes(value),
+        Some(Operand::Vector(vector)) => vector.values.bytes(at as usize),
+    };
+    let length = origin.iter().map(|&from| value(from).len()).sum();
+    evaluator.slots.reserve(length)?;
+    let mut out = BytesVector::with_capacity(rows, length);
+    origin.into_iter().for_each(|from| out.push(value(from)));
+    Ok(Values::Bytes(out))
 }

@@ -1,7 +1,7 @@
 //! The memory of computed text: taken as it grows, so that a short expression cannot fill all memory.
 
 use tandem_column::Result;
-use tandem_pipeline::Value;
+use tandem_pipeline::{Function, Value, scalar};
 
 use super::Slots;
 
@@ -39,19 +39,11 @@ impl<'a> Meter<'a> {
     }
 }
 
-/// Returns the most bytes that replacing gives.
-pub(super) fn most_replaced(value: &str, from: &str, to: &str) -> usize {
-    match value.len().checked_div(from.len()) {
-        Some(most) if to.len() > from.len() => value.len().saturating_add(most.saturating_mul(to.len() - from.len())),
-        _ => value.len(),
-    }
-}
-
 /// Returns the most bytes that a function of these arguments gives, where that is more than they have.
-pub(super) fn most_bytes(function: tandem_pipeline::Function, arguments: &[Value]) -> usize {
+pub(super) fn most_bytes(function: Function, arguments: &[Value]) -> usize {
     match (function, arguments) {
-        (tandem_pipeline::Function::Replace, [Value::String(value), Value::String(from), Value::String(to)]) => {
-            most_replaced(value, from, to)
+        (Function::Replace, [Value::String(value), Value::String(from), Value::String(to)]) => {
+            scalar::text::most_replaced(value, from, to)
         }
         _ => 0,
     }

@@ -41,6 +41,7 @@ pub(super) fn compute(
     {
         // One entry per code, and one for null behind them.
         let mut known: Vec<Option<Value>> = vec![None; dictionary.len() + 1];
+        let mut kept = 0;
         for (row, &code) in codes.iter().enumerate() {
             let code = if vector.is_valid(row) { code as usize } else { dictionary.len() };
             if known[code].is_none() {
@@ -48,10 +49,12 @@ pub(super) fn compute(
                     true => bytes_value(dictionary.get(code as u32), &kinds[at]),
                     false => Value::Null,
                 };
-                known[code] = Some(f(&arguments)?);
+                let value = f(&arguments)?;
+                kept += bytes(&value).len();
+                known[code] = Some(value);
             }
             let value = known[code].as_ref().expect("computed above");
-            meter.reach(out.byte_len() + bytes(value).len())?;
+            meter.reach(kept + out.byte_len() + bytes(value).len())?;
             out.push(value);
         }
         return Ok(out.into());

@@ -4,7 +4,7 @@ use tandem_column::{Result, Type};
 use tandem_pipeline::{Function, Value, scalar};
 
 use super::Slots;
-use super::meter::{Meter, most_replaced};
+use super::meter::Meter;
 use super::operand::Operand;
 use crate::vector::{BytesVector, Values, Vector, bytes, integer, word};
 
@@ -153,7 +153,7 @@ pub(super) fn fast(
             rewrite(slots, values, same, |value, out| out.extend_from_slice(scalar::text::reverse(value).as_bytes()))?
         }
         (Replace, [Value::String(from), Value::String(to)]) => {
-            let most = |value: &str| most_replaced(value, from, to);
+            let most = |value: &str| scalar::text::most_replaced(value, from, to);
             rewrite(slots, values, most, |value, out| {
                 out.extend_from_slice(scalar::text::replace(value, from, to).as_bytes());
             })?
@@ -182,13 +182,15 @@ fn substring(value: &str, start: i64, length: Option<i64>) -> &str {
 /// Concatenates text; nulls are skipped.
 pub(super) fn concat(slots: &dyn Slots, operands: &[Operand]) -> Result<Vector> {
     let rows = slots.rows();
-    let (mut out, mut meter) = (BytesVector::with_capacity(rows, 0), Meter::new(slots));
+    let length = |row: usize, operand: &Operand| match operand {
+        Operand::Constant(value) => bytes(value).len(),
+        Operand::Vector(vector) => vector.values.bytes(row).len(),
+    };
+    let lengths = (0..rows).flat_map(|row| operands.iter().map(move |operand| (row, operand)));
+    let most = lengths.map(|(row, operand)| length(row, operand)).fold(0, usize::saturating_add);
+    slots.reserve(most)?;
+    let mut out = BytesVector::with_capacity(rows, most);
     for row in 0..rows {
-        let lengths = operands.iter().map(|operand| match operand {
-            Operand::Constant(value) => bytes(value).len(),
-            Operand::Vector(vector) => vector.values.bytes(row).len(),
-        });
-        meter.reach(lengths.fold(out.byte_len(), usize::saturating_add))?;
         out.push_with(|out| {
             for operand in operands {
                 match operand {

@@ -13,6 +13,9 @@ const DEPTH_LIMIT: usize = 64;
 /// Elements that lists may get during a call for one row, in all: 32 bytes each.
 const LIST_LIMIT: usize = 1 << 22;
 
+/// Bytes that a text in a local may have: one that doubles in a loop would soon fill all memory.
+const TEXT_LIMIT: usize = 16 << 20;
+
 /// Where a statement leads.
 enum Flow {
     Next,
@@ -114,6 +117,18 @@ impl Frame<'_> {
 
     /// Sets a local.
     fn set(&mut self, local: SlotId, value: Value) -> Result<()> {
+        let bytes = match &value {
+            Value::String(text) => text.len(),
+            Value::Binary(bytes) => bytes.len(),
+            _ => 0,
+        };
+        if bytes > TEXT_LIMIT {
+            return Err(Error::exhausted(format!(
+                "a text of a user function has over {} MB: make shorter ones in {}",
+                TEXT_LIMIT >> 20,
+                self.function.name
+            )));
+        }
         let place = self.values.get_mut(local).ok_or_else(|| Error::internal(format!("there is no local ${local}")))?;
         *place = value;
         Ok(())

@@ -5,6 +5,9 @@ use tandem_column::{Error, Result, Type};
 use super::{arithmetic::zone, compare, date, fault, number, text};
 use crate::{DateField, Function, Value};
 
+/// Bytes of a text that Arrow's columns hold.
+const MOST_TEXT: usize = i32::MAX as usize;
+
 /// Computes a built-in function of values whose types are given.
 ///
 /// # Errors
@@ -86,7 +89,13 @@ fn of_text(function: Function, arguments: &[Value]) -> Result<Value> {
         }
         Function::Left => Value::string(text::left(first, integer(arguments, 1)?)),
         Function::Right => Value::string(text::right(first, integer(arguments, 1)?)),
-        Function::Replace => Value::string(text::replace(first, string(arguments, 1)?, string(arguments, 2)?)),
+        Function::Replace => {
+            let (from, to) = (string(arguments, 1)?, string(arguments, 2)?);
+            if text::most_replaced(first, from, to) > MOST_TEXT {
+                return Err(Error::exhausted("REPLACE gives a text of more than 2 GB: replace less, or by less"));
+            }
+            Value::string(text::replace(first, from, to))
+        }
         Function::Position => Value::Integer(text::position(first, string(arguments, 1)?).into()),
         Function::StartsWith => Value::Boolean(first.starts_with(string(arguments, 1)?)),
         Function::EndsWith => Value::Boolean(first.ends_with(string(arguments, 1)?)),

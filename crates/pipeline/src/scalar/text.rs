@@ -44,6 +44,18 @@ pub fn position(text: &str, part: &str) -> i32 {
     }
 }
 
+/// Bytes from which on it pays to count what would be replaced rather than to assume the most.
+const WORTH_COUNTING: usize = 1 << 20;
+
+/// Returns the most bytes that [`replace`] gives; exactly what it gives, where that may be much.
+pub fn most_replaced(text: &str, from: &str, to: &str) -> usize {
+    let (Some(most), Some(more)) = (text.len().checked_div(from.len()), to.len().checked_sub(from.len())) else {
+        return text.len();
+    };
+    let bytes = |times: usize| text.len().saturating_add(times.saturating_mul(more));
+    if bytes(most) > WORTH_COUNTING { bytes(text.matches(from).count()) } else { bytes(most) }
+}
+
 /// Replaces every occurrence of `from`; the empty text has none.
 pub fn replace(text: &str, from: &str, to: &str) -> String {
     if from.is_empty() { text.to_owned() } else { text.replace(from, to) }
