@@ -33,8 +33,10 @@ fn start(way: &str, directory: &Path) -> Child {
         }
         _ => vec![ENDLESS.to_owned()],
     };
-    let mut command = tandem();
-    command.args(["--format", "csv", "--on-fallback", "silent"]);
+    // Whoever runs the tests may ignore SIGHUP, as nohup does, and its children would.
+    let mut command = Command::new("env");
+    command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_tandem"), "--format", "csv", "--on-fallback", "silent"]);
+    command.env("NO_COLOR", "1").env_remove("RUST_BACKTRACE");
     if way == "output" {
         command.arg("-o").arg(directory.join("t.csv"));
     }
