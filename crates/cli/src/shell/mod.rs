@@ -187,11 +187,11 @@ mod tests {
     #[test]
     fn an_empty_or_relative_variable_counts_as_unset() {
         let with = |state: &'static str| {
-            state_directory(move |name| Some(if name == "HOME" { "/home/u" } else { state }.into()))
+            state_directory(move |name| Some(if name == "HOME" { "/somebody" } else { state }.into()))
         };
         assert_eq!(with("/state"), Ok(PathBuf::from("/state")));
         for unset in ["", "state", "./state"] {
-            assert_eq!(with(unset), Ok(PathBuf::from("/home/u/.local/state")), "{unset:?}");
+            assert_eq!(with(unset), Ok(PathBuf::from("/somebody/.local/state")), "{unset:?}");
         }
         state_directory(|_| Some("relative".into())).expect_err("neither names a directory");
     }
