@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock, Weak};
 
 use datafusion::catalog::{SchemaProvider, TableProvider};
-use datafusion::datasource::listing::ListingTable;
 use datafusion::error::Result;
 use datafusion::execution::SessionState;
 use futures::future::BoxFuture;
 use parking_lot::RwLock;
 
 use crate::Error;
+use crate::external::listing;
 use crate::files::FileProvider;
 use crate::inspected::Inspected;
 use crate::location::Location;
@@ -78,7 +78,7 @@ impl SchemaProvider for Tables {
             if let Some(table) = known {
                 if let Some(files) = table.downcast_ref::<FileProvider>() {
                     files.refresh(&self.state()?).await?;
-                } else if let Some(listing) = table.downcast_ref::<ListingTable>() {
+                } else if let Some(listing) = listing(&table) {
                     self.inspected.check_table(listing, &self.state()?).await?;
                 }
                 return Ok(Some(table));

@@ -41,6 +41,12 @@ pub(crate) struct ExternalTable {
     name: String,
 }
 
+/// Returns the table of files that DataFusion reads behind a table, if it is one.
+pub(crate) fn listing(table: &Arc<dyn TableProvider>) -> Option<&ListingTable> {
+    let table = table.downcast_ref::<ExternalTable>().map_or(table, |external| &external.table);
+    table.downcast_ref::<ListingTable>()
+}
+
 impl ExternalTable {
     /// Plans an INSERT of new files into the table's first directory.
     async fn insert(
@@ -50,7 +56,7 @@ impl ExternalTable {
         operation: InsertOp,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let refused = |reason: &str| Err(Error::unsupported(format!("{reason}: table '{}'", self.name)).into());
-        let Some(listing) = self.table.downcast_ref::<ListingTable>() else {
+        let Some(listing) = listing(&self.table) else {
             return refused("INSERT into an unbounded table is not supported; write with COPY … TO");
         };
         if operation != InsertOp::Append {
