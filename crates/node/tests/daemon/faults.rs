@@ -77,7 +77,7 @@ fn limits_of_time_and_memory() {
     let mut small = command(&by_region(0), vec![whole(&path)]);
     small.memory_limit_bytes = 1000;
     let failed = client.execute(&small, |_| unreachable!()).unwrap_err();
-    assert!(failed.class == Class::Exhausted && failed.message.contains("split"), "{failed}");
+    assert!(failed.class == Class::Exhausted && failed.message.contains("of sales.parquet"), "{failed}");
     small.memory_limit_bytes = 0;
     assert!(client.execute(&small, |_| unreachable!()).is_ok(), "the daemon goes on");
     assert!(client.status().unwrap().prometheus.contains("tandem_memory_used_bytes 0\n"));
