@@ -92,6 +92,11 @@ impl ParquetFile {
         let descriptor = metadata.file_metadata().schema_descr();
         let schema = guarded(|| parquet_to_arrow_schema(descriptor, entries)).map_err(wrong)?;
         check_groups(&metadata, identity.size).map_err(wrong)?;
+        // Arrow leaves out groups without columns; those behind them would be taken for each other.
+        let columns = descriptor.root_schema().get_fields().len();
+        if columns != schema.fields().len() {
+            return Err(wrong(format!("{columns} columns, {} of them with values", schema.fields().len())));
+        }
         let schema = match int96 {
             Int96::Nanoseconds => schema,
             Int96::Instants => with_instants(&metadata, &schema),
