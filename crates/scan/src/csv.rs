@@ -123,7 +123,8 @@ impl CsvFiles {
     pub(crate) fn load(&self, request: &Request<'_>) -> Result<Loaded> {
         whole::load(self.identity, request, Some(0), |columns| {
             let schema: Arc<[Field]> = columns.iter().map(|&column| self.fields[column].clone()).collect();
-            let loader = Loader::new(schema, LoadOptions { memory: request.memory.clone(), ..LoadOptions::default() });
+            let loader =
+                Loader::new(schema, LoadOptions { memory: request.loading.memory.clone(), ..LoadOptions::default() });
             let mut sequence = 0;
             for (path, identity) in &self.files {
                 let (file, now) = file::open(path)?;
@@ -137,7 +138,7 @@ impl CsvFiles {
                     false => self.in_order(path, file, columns, &loader, sequence, request)?,
                 };
             }
-            loader.finish_held(&whole::on(request.runtime))
+            loader.finish_held(&whole::on(request.loading.runtime))
         })
     }
 
@@ -160,7 +161,7 @@ impl CsvFiles {
         request: &Request<'_>,
     ) -> Result<u64> {
         let blocks = size.div_ceil(BLOCK);
-        request.runtime.parallel(blocks as usize, request.cancel, |block| {
+        request.loading.runtime.parallel(blocks as usize, request.loading.cancel, |block| {
             let start = line_start(path, file, block as u64 * BLOCK, size)?;
             let end = line_start(path, file, (block as u64 + 1) * BLOCK, size)?;
             let mut text = vec![0; (end - start) as usize];
@@ -207,10 +208,10 @@ impl CsvFiles {
     ) -> Result<u64> {
         let file = Mutex::new(Some(file));
         let next = std::sync::atomic::AtomicU64::new(sequence);
-        request.runtime.parallel(1, request.cancel, |_| {
+        request.loading.runtime.parallel(1, request.loading.cancel, |_| {
             let Some(file) = file.lock().take() else { return Ok(()) };
             let text = reader(file, self.compression).map_err(|error| file::unreadable(path, &error))?;
-            let read = Mutex::new((Reservation::new(request.memory, "the lines of a text file"), Ok(())));
+            let read = Mutex::new((Reservation::new(request.loading.memory, "the lines of a text file"), Ok(())));
             let text = Metered { text, read: &read };
             let rows = BATCH_ROWS.min(BATCH_VALUES / self.schema.fields().len().max(1)).max(1);
             let batches = self.builder(columns, self.header).with_batch_size(rows).build(text);
@@ -219,7 +220,7 @@ impl CsvFiles {
                 Err(exhausted) => exhausted,
             };
             for batch in batches.map_err(fail)? {
-                request.cancel.check()?;
+                request.loading.cancel.check()?;
                 read.lock().0.resize(0)?;
                 loader.append(next.fetch_add(1, Ordering::Relaxed), batch.map_err(fail)?)?;
             }
@@ -285,7 +286,7 @@ fn has_header(sample: &[u8], delimiter: u8) -> bool {
 
 fn has_quotes(path: &Path, file: &File, size: u64, request: &Request<'_>) -> Result<bool> {
     let found = AtomicBool::new(false);
-    request.runtime.parallel(size.div_ceil(BLOCK) as usize, request.cancel, |block| {
+    request.loading.runtime.parallel(size.div_ceil(BLOCK) as usize, request.loading.cancel, |block| {
         let start = block as u64 * BLOCK;
         let mut text = vec![0; (size - start).min(BLOCK) as usize];
         if found.load(Ordering::Relaxed) {

@@ -131,14 +131,15 @@ impl IpcFiles {
     pub(crate) fn load(&self, request: &Request<'_>) -> Result<Loaded> {
         whole::load(self.identity, request, self.counted, |columns| {
             let schema: Arc<[Field]> = columns.iter().map(|&column| self.fields[column].clone()).collect();
-            let loader = Loader::new(schema, LoadOptions { memory: request.memory.clone(), ..LoadOptions::default() });
+            let loader =
+                Loader::new(schema, LoadOptions { memory: request.loading.memory.clone(), ..LoadOptions::default() });
             let mut tasks = Vec::new();
             for (file, (_, _, batches)) in self.files.iter().enumerate() {
                 tasks.extend((0..*batches).map(|batch| (file, batch)));
             }
             // Each worker has its own reader: a reader has one position.
             let none = || None::<(usize, Reader)>;
-            request.runtime.parallel_with(tasks.len(), request.cancel, none, |reader, task| {
+            request.loading.runtime.parallel_with(tasks.len(), request.loading.cancel, none, |reader, task| {
                 let (file, batch) = tasks[task];
                 let (path, identity, _) = &self.files[file];
                 if reader.as_ref().is_none_or(|(open, _)| *open != file) {
@@ -156,7 +157,7 @@ impl IpcFiles {
                 let Some(read) = read else { return Err(file::damaged(path, "a batch is missing")) };
                 loader.append(task as u64, read)
             })?;
-            loader.finish_held(&whole::on(request.runtime))
+            loader.finish_held(&whole::on(request.loading.runtime))
         })
     }
 }

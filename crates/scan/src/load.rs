@@ -56,25 +56,8 @@ pub(crate) struct Request<'a> {
     pub(crate) schema: &'a Arc<[Field]>,
     pub(crate) columns: &'a [usize],
     pub(crate) predicates: &'a [Expr],
-    pub(crate) cache: &'a Cache,
-    pub(crate) runtime: &'a Runtime,
-    pub(crate) memory: &'a Arc<MemoryBudget>,
-    pub(crate) cancel: &'a Cancel,
-    pub(crate) progress: &'a Progress,
+    pub(crate) loading: Loading<'a>,
     pub(crate) metrics: &'a LoadMetrics,
-}
-
-impl<'a> Request<'a> {
-    pub(crate) fn new(
-        schema: &'a Arc<[Field]>,
-        columns: &'a [usize],
-        predicates: &'a [Expr],
-        loading: &Loading<'a>,
-        metrics: &'a LoadMetrics,
-    ) -> Request<'a> {
-        let Loading { cache, runtime, memory, cancel, progress } = *loading;
-        Request { schema, columns, predicates, cache, runtime, memory, cancel, progress, metrics }
-    }
 }
 
 /// What a load did, counted as it goes on.
@@ -158,7 +141,7 @@ pub(crate) fn parquet(inputs: &[Input], together: bool, request: &Request<'_>) -
     let tests = predicate::tests(request.predicates, &kinds);
     let mut groups = candidates(inputs, request, &tests);
     let rows: usize = groups.iter().map(|group| group.rows).sum();
-    request.progress.total.fetch_add((rows * request.columns.len()) as u64, Ordering::Relaxed);
+    request.loading.progress.total.fetch_add((rows * request.columns.len()) as u64, Ordering::Relaxed);
 
     let tested = |position: &usize| tests.iter().any(|test| test.column == *position);
     let (first, rest): (Vec<usize>, Vec<usize>) = (0..request.columns.len()).partition(tested);
@@ -166,7 +149,7 @@ pub(crate) fn parquet(inputs: &[Input], together: bool, request: &Request<'_>) -
     if !first.is_empty() && !rest.is_empty() {
         decode(inputs, &groups, &first, together, request)?;
         let kept: Vec<OnceLock<bool>> = groups.iter().map(|_| OnceLock::new()).collect();
-        request.runtime.parallel(groups.len(), request.cancel, |index| {
+        request.loading.runtime.parallel(groups.len(), request.loading.cancel, |index| {
             let _ = kept[index].set(groups[index].may_match(&tests));
             Ok(())
         })?;
@@ -175,7 +158,7 @@ pub(crate) fn parquet(inputs: &[Input], together: bool, request: &Request<'_>) -
             let kept = kept.next().and_then(OnceLock::into_inner).unwrap_or(true);
             if !kept {
                 request.metrics.skipped.fetch_add(1, Ordering::Relaxed);
-                request.progress.done.fetch_add((group.rows * rest.len()) as u64, Ordering::Relaxed);
+                request.loading.progress.done.fetch_add((group.rows * rest.len()) as u64, Ordering::Relaxed);
             }
             kept
         });
@@ -280,9 +263,9 @@ fn decode(
         for &position in positions {
             let kind = &request.schema[request.columns[position]].kind;
             let found = match &inputs[group.input].origins[position] {
-                Origin::Constant(value) => Some(constant(kind, value, group.rows, request.memory)?),
+                Origin::Constant(value) => Some(constant(kind, value, group.rows, request.loading.memory)?),
                 Origin::Stored(column) => {
-                    let found = request.cache.get(&group.key(inputs, *column));
+                    let found = request.loading.cache.get(&group.key(inputs, *column));
                     if found.is_none() {
                         tasks.push((index, position, *column));
                     } else {
@@ -292,13 +275,13 @@ fn decode(
                 }
             };
             if let Some(decoded) = found {
-                request.progress.done.fetch_add(group.rows as u64, Ordering::Relaxed);
+                request.loading.progress.done.fetch_add(group.rows as u64, Ordering::Relaxed);
                 let _ = group.columns[position].set(decoded);
             }
         }
     }
     if tasks.is_empty() {
-        return request.cancel.check();
+        return request.loading.cancel.check();
     }
     let files: Vec<Arc<ParquetFile>> = inputs.iter().map(|input| input.file.clone()).collect();
     let all: Vec<Option<(i64, i64)>> = match together {
@@ -310,12 +293,12 @@ fn decode(
         true => all[position],
         false => parquet::range_of(std::slice::from_ref(file), column).0,
     };
-    let reader = || Reader { worker: Worker::new(request.memory), open: None };
-    request.runtime.parallel_with(tasks.len(), request.cancel, reader, |reader, task| {
+    let reader = || Reader { worker: Worker::new(request.loading.memory), open: None };
+    request.loading.runtime.parallel_with(tasks.len(), request.loading.cancel, reader, |reader, task| {
         let (index, position, column) = tasks[task];
         let group = &groups[index];
         let parquet = &files[group.input];
-        let (kept, held) = request.cache.get_or_decode(group.key(inputs, column), || {
+        let (kept, held) = request.loading.cache.get_or_decode(group.key(inputs, column), || {
             if reader.open.as_ref().is_none_or(|(open, _)| *open != group.input) {
                 reader.open = Some((group.input, parquet.reopen()?));
             }
@@ -323,7 +306,7 @@ fn decode(
             let range = range(parquet, position, column);
             let name = parquet.path.file_name().unwrap_or(parquet.path.as_os_str()).display();
             let what = format!("column {} of {name}", parquet.fields[column].name);
-            let mut held = Reservation::new(request.memory, what);
+            let mut held = Reservation::new(request.loading.memory, what);
             let decoded = parquet::decode(parquet, file, group.group, column, range, &mut reader.worker, &mut held);
             // A file written to in place gives other bytes than its footer says: that is the better message.
             if Identity::of_file(&parquet.path, file)? != parquet.identity {
@@ -335,7 +318,7 @@ fn decode(
             Ok((pieces, held))
         })?;
         request.metrics.decoded.fetch_add(1, Ordering::Relaxed);
-        request.progress.done.fetch_add(group.rows as u64, Ordering::Relaxed);
+        request.loading.progress.done.fetch_add(group.rows as u64, Ordering::Relaxed);
         let pieces = relabel(&kept, &request.schema[request.columns[position]].kind);
         let _ = group.columns[position].set(Decoded { pieces, kept, held });
         Ok(())
@@ -370,8 +353,8 @@ fn collect(inputs: &[Input], groups: Vec<Group>, request: &Request<'_>) -> Resul
         let column: Vec<Decoded> = column.collect::<Result<_>>()?;
         let before: Vec<Arc<Column>> = column.iter().flat_map(|decoded| decoded.pieces.iter().cloned()).collect();
         let mut after = before.clone();
-        let mut changed = Reservation::new(request.memory, "the dictionary of a column");
-        assemble::unify(&mut after, request.runtime, request.cancel, &mut changed)?;
+        let mut changed = Reservation::new(request.loading.memory, "the dictionary of a column");
+        assemble::unify(&mut after, request.loading.runtime, request.loading.cancel, &mut changed)?;
         // A dictionary that all share counts with the first.
         let mut dictionary = after.first().and_then(|piece| piece.dictionary()).map_or(0, |shared| shared.byte_len());
         let mut start = 0;
@@ -389,7 +372,7 @@ fn collect(inputs: &[Input], groups: Vec<Group>, request: &Request<'_>) -> Resul
             let own = changed.split_off(codes + std::mem::take(&mut dictionary));
             hold.kept.extend(keys[position].map(|key| (key, new.clone())));
             hold.held.extend(match keys[position] {
-                Some(key) => request.cache.put(key, new, own)?,
+                Some(key) => request.loading.cache.put(key, new, own)?,
                 None => Some(own),
             });
         }

@@ -96,7 +96,7 @@ impl SplitReader {
         }
         let schema: Arc<[Field]> = columns.iter().map(|column| column.field.clone()).collect();
         let all: Vec<usize> = (0..columns.len()).collect();
-        let request = Request::new(&schema, &all, predicates, loading, metrics);
+        let request = Request { schema: &schema, columns: &all, predicates, loading: *loading, metrics };
         let Loaded { rows, pieces, hold } = load::parquet(&inputs, false, &request)?;
         let names: Vec<Vec<usize>> =
             pieces.iter().map(|pieces| pieces.iter().map(|piece| Arc::as_ptr(piece) as usize).collect()).collect();

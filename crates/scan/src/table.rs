@@ -169,7 +169,7 @@ impl FileTable {
         let source = self.refresh()?;
         self.retired.lock().drain(..).for_each(|identity| loading.cache.remove_file(identity));
         let metrics = &LoadMetrics::default();
-        let request = Request::new(&self.schema, columns, predicates, loading, metrics);
+        let request = Request { schema: &self.schema, columns, predicates, loading: *loading, metrics };
         let Loaded { rows, pieces, hold } = match source {
             Source::Parquet(files) => {
                 let inputs: Vec<Input> = files.iter().map(|file| Input::whole(file, columns)).collect();

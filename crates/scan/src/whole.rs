@@ -27,7 +27,7 @@ pub(crate) fn load(
         wanted.push(counted.unwrap_or(0));
     }
     let mut found: Vec<(usize, Option<Pieces>)> =
-        wanted.iter().map(|&column| (column, request.cache.get(&key(column)))).collect();
+        wanted.iter().map(|&column| (column, request.loading.cache.get(&key(column)))).collect();
     let mut hold = Hold::default();
     let missing: Vec<usize> = found.iter().filter(|(_, pieces)| pieces.is_none()).map(|(column, _)| *column).collect();
     if !missing.is_empty() {
@@ -35,7 +35,7 @@ pub(crate) fn load(
         for (position, &column) in missing.iter().enumerate() {
             let pieces: Pieces = table.parts.iter().map(|part| part.columns[position].clone()).collect();
             let own = held.split_off(byte_len(&pieces));
-            hold.held.extend(request.cache.put(key(column), pieces.clone(), own)?);
+            hold.held.extend(request.loading.cache.put(key(column), pieces.clone(), own)?);
             if let Some((_, slot)) = found.iter_mut().find(|(known, _)| *known == column) {
                 *slot = Some(pieces);
             }

@@ -107,6 +107,10 @@ pub(crate) fn check_type(kind: &Type) -> Check {
 fn check_source(query: &Query, pipeline: &Pipeline, index: usize) -> Check {
     let slots = &pipeline.slots[..pipeline.source_columns()];
     match &pipeline.source {
+        // What a message has room for, and more than a table has.
+        Source::Table { table, columns } if columns.iter().any(|column| u32::try_from(*column).is_err()) => {
+            Err(format!("table {table} has no columns beyond the first {}", u32::MAX))
+        }
         Source::Table { table, columns } if columns.len() != slots.len() => {
             Err(format!("table {table} gives {} columns to {} slots", columns.len(), slots.len()))
         }
