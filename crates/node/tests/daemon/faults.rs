@@ -83,6 +83,36 @@ fn limits_of_time_and_memory() {
     assert!(client.status().unwrap().prometheus.contains("tandem_memory_used_bytes 0\n"));
 }
 
+/// A short command makes much text; several at once have no more than one.
+#[test]
+fn computed_text_counts_against_the_limit_of_all() {
+    let running = Running::start(|options| options.memory_limit = 64);
+    let path = running.sales();
+    let long = "b".repeat(40_000);
+    let query = |text: &str| {
+        format!(
+            "pipeline 0\n  scan sales [id@0: int32?, region@1: string?]\n  let $2 text: string? = {text}\n  \
+             aggregate by () (max($2): string)\n"
+        )
+    };
+    let fails = |text: &str| {
+        let execute = command(&query(text), vec![whole(&path)]);
+        let failed = running.client().execute(&execute, |_| unreachable!()).unwrap_err();
+        assert!(failed.class == Class::Exhausted && failed.message.contains("--memory-limit"), "{failed}");
+    };
+    std::thread::scope(|scope| {
+        for text in [format!("replace($1, 'r', '{long}')"), format!("concat($1, '{long}')")] {
+            for _ in 0..2 {
+                let text = text.clone();
+                scope.spawn(move || fails(&text));
+            }
+        }
+    });
+    let small = command(&query("concat($1, 'x')"), vec![whole(&path)]);
+    assert!(running.client().execute(&small, |_| unreachable!()).is_ok(), "the daemon goes on");
+    assert!(running.client().status().unwrap().prometheus.contains("tandem_memory_used_bytes 0\n"));
+}
+
 /// Rows that a client has not taken yet count as long as they are there.
 #[test]
 fn results_count_until_they_are_sent() {

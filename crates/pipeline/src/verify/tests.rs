@@ -25,6 +25,13 @@ fn accepts_a_star_join() {
 }
 
 #[test]
+fn rejects_columns_that_no_message_has_room_for() {
+    let scan = |column: u64| format!("pipeline 0\n scan t [a@{column}: int32]\n materialize output ($0)\n");
+    verify(&parse(&scan(u32::MAX.into())).unwrap()).unwrap();
+    assert!(wrong(&scan(1 << 32)).contains("table t has no columns beyond the first 4294967295"));
+}
+
+#[test]
 fn rejects_what_does_not_fit() {
     let scan = "pipeline 0\n scan t [a@0: int32, b@1: string, c@2: boolean, d@3: decimal(9,2)]\n";
     let cases = [
