@@ -8,8 +8,8 @@ use arrow::{
     datatypes::{DataType, SchemaRef},
     ipc::{reader::StreamDecoder, root_as_message_with_opts},
 };
-use flatbuffers::VerifierOptions;
 use tandem_column::{Error, Result};
+use tandem_scan::metadata_bounds;
 
 use crate::log::panic_text;
 
@@ -17,9 +17,6 @@ use crate::log::panic_text;
 const MOST_ROWS: usize = u32::MAX as usize;
 /// What a message begins with.
 const MESSAGE: [u8; 4] = [0xFF; 4];
-
-/// How many times its bytes a message may be when nothing in it is shared: what writers share is small.
-const SHARED: usize = 16;
 
 /// Reads an Arrow stream whole. What it makes takes at most a small multiple of its bytes.
 ///
@@ -78,8 +75,8 @@ fn check_messages(mut bytes: &[u8]) -> Result<(), &'static str> {
             return Ok(());
         }
         let (message, rest) = rest.split_at_checked(length).ok_or(CUT)?;
-        let limits = VerifierOptions { max_apparent_size: message.len().saturating_mul(SHARED), ..Default::default() };
-        let message = root_as_message_with_opts(&limits, message).map_err(|_| "a message cannot be read")?;
+        let message = root_as_message_with_opts(&metadata_bounds(message.len()), message)
+            .map_err(|_| "a message cannot be read")?;
         let dictionary = message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data());
         let batch = message.header_as_record_batch().or(dictionary);
         if batch.is_some_and(|batch| batch.compression().is_some()) {

@@ -8,7 +8,7 @@ use std::{fs::File, io, os::unix::fs::FileExt};
 
 use arrow::ipc::{Block, CompressionType, Message, RecordBatch, root_as_footer_with_opts, root_as_message_with_opts};
 
-use crate::flatbuffer::{bounds, one_line};
+use crate::flatbuffer::{metadata_bounds, one_line};
 
 /// What a file ends with, behind the length of its footer.
 const MAGIC: &[u8; 6] = b"ARROW1";
@@ -58,7 +58,7 @@ pub(crate) fn check(file: &File, size: u64) -> Result<bool, Wrong> {
         return wrong(format!("footer: {length} bytes in a file of {size}"));
     }
     let footer = read(file, end - length, length)?;
-    let footer = root_as_footer_with_opts(&bounds(footer.len()), &footer)
+    let footer = root_as_footer_with_opts(&metadata_bounds(footer.len()), &footer)
         .map_err(|error| Wrong::Damaged(format!("footer: {}", one_line(&error))))?;
     let blocks = footer.dictionaries().into_iter().flatten().chain(footer.recordBatches().into_iter().flatten());
     // Blocks lie beside each other, so together they are no longer than the file.
@@ -115,7 +115,8 @@ fn message_body(file: &File, start: u64, size: u64, message: &[u8]) -> Result<u6
 }
 
 fn verified(message: &[u8]) -> Result<Message<'_>, Wrong> {
-    root_as_message_with_opts(&bounds(message.len()), message).map_err(|error| Wrong::Damaged(one_line(&error)))
+    root_as_message_with_opts(&metadata_bounds(message.len()), message)
+        .map_err(|error| Wrong::Damaged(one_line(&error)))
 }
 
 /// Returns the rows of a message, be they a batch or a dictionary.

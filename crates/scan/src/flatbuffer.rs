@@ -16,8 +16,8 @@ const LOOKS: usize = 16;
 /// What a small message may take at least.
 const SMALL: usize = 4 << 10;
 
-/// Returns the bounds for metadata of so many bytes.
-pub(crate) fn bounds(bytes: usize) -> VerifierOptions {
+/// Returns the bounds for Arrow's metadata of so many bytes.
+pub fn metadata_bounds(bytes: usize) -> VerifierOptions {
     VerifierOptions {
         max_tables: (bytes / TABLE).min(1_000_000),
         max_apparent_size: bytes.saturating_mul(LOOKS).saturating_add(SMALL),
@@ -32,7 +32,7 @@ pub(crate) fn check_schema(bytes: &[u8]) -> Result<(), String> {
         Some((head, message)) if head[..4] == [0xFF; 4] => message,
         _ => bytes,
     };
-    root_as_message_with_opts(&bounds(message.len()), message).map(drop).map_err(|error| one_line(&error))
+    root_as_message_with_opts(&metadata_bounds(message.len()), message).map(drop).map_err(|error| one_line(&error))
 }
 
 /// Gives what a verifier says in one line, without where it found it.

@@ -30,6 +30,7 @@ mod whole;
 
 pub use cache::Cache;
 pub use file::check_regular;
+pub use flatbuffer::metadata_bounds;
 pub use format::{Compression, Format};
 pub use inspect::inspect;
 pub use load::{Hold, LoadMetrics, Loading};
