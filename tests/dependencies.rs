@@ -10,10 +10,14 @@ use std::{
 const ALLOWED: &[(&str, &[&str])] = &[
     ("tandem-column", &[]),
     ("tandem-pipeline", &["tandem-column"]),
-    ("tandem-cpu", &["tandem-column", "tandem-pipeline"]),
-    ("tandem-codegen", &["tandem-column", "tandem-pipeline"]),
+    ("tandem-plan", &["tandem-column", "tandem-pipeline"]),
+    ("tandem-cpu", &["tandem-column", "tandem-pipeline", "tandem-plan"]),
+    ("tandem-codegen", &["tandem-column", "tandem-pipeline", "tandem-plan"]),
     ("tandem-device", &["tandem-column"]),
-    ("tandem-runtime", &["tandem-column", "tandem-pipeline", "tandem-cpu", "tandem-codegen", "tandem-device"]),
+    (
+        "tandem-runtime",
+        &["tandem-column", "tandem-pipeline", "tandem-plan", "tandem-cpu", "tandem-codegen", "tandem-device"],
+    ),
     ("tandem-scan", &["tandem-column", "tandem-pipeline", "tandem-runtime"]),
     ("tandem-engine", &["tandem-column", "tandem-pipeline", "tandem-cpu", "tandem-runtime", "tandem-scan"]),
     ("tandem-node", &["tandem-column", "tandem-pipeline", "tandem-runtime", "tandem-scan"]),

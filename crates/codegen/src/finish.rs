@@ -4,14 +4,12 @@
 //! written as those of any pipeline are: see [`crate::RowColumn`]. What cannot be finished there is finished by the processor.
 
 use tandem_column::{Error, Repr, Result, Type};
-use tandem_pipeline::{
-    Aggregate, AggregateFunction, Overflow,
-    fused::{Accumulator, Fused, FusedSink, GroupKey, HashKey, KeyOf, MOST_HALVES, ROWS_COUNT},
-    scalar::decimal::power_of_ten,
-};
+use tandem_pipeline::{Aggregate, AggregateFunction, Overflow, scalar::decimal::power_of_ten};
+use tandem_plan::{Body, sink::GroupKey};
 
 use crate::{
-    Binding, Kernel, Output, RowColumn, Target, Traits,
+    Accumulator, Binding, HashKey, Kernel, KernelSink, KeyOf, MOST_HALVES, Output, ROWS_COUNT, RowColumn, Target,
+    Traits,
     kernel::{Uses, prelude},
     text::{Text, either},
 };
@@ -20,15 +18,15 @@ use crate::{
 ///
 /// # Errors
 /// Unsupported, for keys and aggregates that only the processor finishes.
-pub fn finish(fused: &Fused, output: &Output, traits: Traits, target: Target) -> Result<Kernel> {
-    let (keys, aggregates) = match &fused.sink {
-        FusedSink::Groups { keys, aggregates, .. } if !keys.is_empty() => (Keys::Array(keys), aggregates),
-        FusedSink::Hashed { keys, aggregates } => (Keys::Hashed(keys), aggregates),
+pub fn finish(body: &Body, sink: &KernelSink, output: &Output, traits: Traits, target: Target) -> Result<Kernel> {
+    let (keys, aggregates) = match sink {
+        KernelSink::Groups { keys, aggregates, .. } if !keys.is_empty() => (Keys::Array(keys), aggregates),
+        KernelSink::Hashed { keys, aggregates } => (Keys::Hashed(keys), aggregates),
         _ => return Err(Error::unsupported("one group is finished by the processor")),
     };
     let mut finish = Finish { text: Text::default(), keys, output, traits, columns: Vec::new() };
     let writes = finish.text.writes();
-    finish.write(fused, aggregates.iter().map(|aggregate| &aggregate.aggregate))?;
+    finish.write(body, aggregates.iter().map(|aggregate| &aggregate.aggregate))?;
     let write = finish.text.take_body();
     finish.count();
     let count = finish.text.take_body();
@@ -60,7 +58,7 @@ struct Finish<'f> {
 
 impl Finish<'_> {
     /// Writes what writes the rows, each work-item from its own place on.
-    fn write<'a>(&mut self, fused: &Fused, aggregates: impl Iterator<Item = &'a Aggregate>) -> Result<()> {
+    fn write<'a>(&mut self, body: &Body, aggregates: impl Iterator<Item = &'a Aggregate>) -> Result<()> {
         let counts = self.counts();
         self.text.line(format!("u32 place = {counts};"));
         self.open(self.output.accumulators());
@@ -93,7 +91,7 @@ impl Finish<'_> {
             }
         }
         for (aggregate, accumulator) in aggregates.zip(self.output.accumulators()) {
-            let argument = aggregate.argument.map_or(Type::Int64, |slot| fused.slots[slot].kind.clone());
+            let argument = aggregate.argument.map_or(Type::Int64, |slot| body.slots[slot].kind.clone());
             self.aggregate(aggregate, &argument, accumulator)?;
         }
         self.text.line("place++;");

@@ -1,20 +1,21 @@
 //! Rows into groups: what a group holds, which one a row belongs to, and what is added to it.
 
 use tandem_column::{Error, Repr, Result, Type};
-use tandem_pipeline::{
-    AggregateFunction, Overflow,
-    fused::{Accumulator, Fused, FusedAggregate, GroupKey, HashKey, KeyOf, ROWS_COUNT},
+use tandem_pipeline::{AggregateFunction, Overflow};
+use tandem_plan::{
+    Body,
+    sink::{GroupKey, PlannedAggregate},
 };
 
 use crate::{
-    Binding,
+    Accumulator, Binding, HashKey, KeyOf, ROWS_COUNT,
     expression::{Term, Width},
     kernel::{Generator, Output},
 };
 
 /// Lays out what a group holds; returns it with the width of a group. Work-items may have a `shared` table, and no
 /// operations on more than `words` of 32 bits for it.
-fn plan(fused: &Fused, aggregates: &[FusedAggregate], shared: bool, words: bool) -> Result<(Vec<Accumulator>, usize)> {
+fn plan(body: &Body, aggregates: &[PlannedAggregate], shared: bool, words: bool) -> Result<(Vec<Accumulator>, usize)> {
     use AggregateFunction as F;
     let mut width = ROWS_COUNT + 1;
     let mut place = || {
@@ -22,8 +23,8 @@ fn plan(fused: &Fused, aggregates: &[FusedAggregate], shared: bool, words: bool)
         width - 1
     };
     let mut all = Vec::with_capacity(aggregates.len());
-    for FusedAggregate { aggregate, narrow } in aggregates {
-        let argument = aggregate.argument.map(|slot| &fused.slots[slot]);
+    for PlannedAggregate { aggregate, narrow, .. } in aggregates {
+        let argument = aggregate.argument.map(|slot| &body.slots[slot]);
         if aggregate.distinct && !matches!(aggregate.function, F::Min | F::Max) {
             return Err(Error::unsupported("aggregates of distinct values are not on the device yet"));
         }
@@ -46,7 +47,7 @@ fn plan(fused: &Fused, aggregates: &[FusedAggregate], shared: bool, words: bool)
             None => Ok(None),
             Some(Repr::Boolean | Repr::Bytes) => Ok(Some(0)),
             Some(_) => {
-                let range = aggregate.argument.and_then(|slot| fused.ranges.get(slot).copied().flatten());
+                let range = aggregate.argument.and_then(|slot| body.range(slot));
                 let small = range.filter(|(low, high)| i128::from(*high) - i128::from(*low) <= u32::MAX.into());
                 match small {
                     Some((low, _)) => Ok(Some(low)),
@@ -54,7 +55,7 @@ fn plan(fused: &Fused, aggregates: &[FusedAggregate], shared: bool, words: bool)
                 }
             }
         };
-        let known = aggregate.argument.is_some_and(|slot| fused.ranges.get(slot).is_some_and(Option::is_some));
+        let known = aggregate.argument.is_some_and(|slot| body.range(slot).is_some());
         let repr = argument.map_or(Repr::Int, |slot| slot.kind.repr());
         let averages_integers = aggregate.function == F::Average && argument.is_some_and(|slot| slot.kind.is_integer());
         all.push(match (aggregate.function, repr) {
@@ -144,7 +145,7 @@ impl Generator<'_> {
         &mut self,
         rows: &str,
         groups: Groups<'_>,
-        aggregates: &[FusedAggregate],
+        aggregates: &[PlannedAggregate],
     ) -> Result<Vec<Accumulator>> {
         let traits = self.input.traits;
         let shared = !traits.chunked || matches!(groups, Groups::Hashed(_));
@@ -152,7 +153,7 @@ impl Generator<'_> {
         self.needs_int64_atomics = shared && !words;
         let remark = if shared { "one table" } else { "a table for each work-item" };
         let out = self.text.argument(Binding::Groups, "GLOBAL i64 *", "groups", remark);
-        let (accumulators, width) = plan(self.input.fused, aggregates, shared, words)?;
+        let (accumulators, width) = plan(self.input.body, aggregates, shared, words)?;
         if let (true, Groups::Hashed(keys)) = (words, groups)
             && key_bits(keys) > 62
         {
@@ -224,7 +225,7 @@ impl Generator<'_> {
     fn add(
         &mut self,
         groups: Groups<'_>,
-        aggregates: &[FusedAggregate],
+        aggregates: &[PlannedAggregate],
         accumulators: &[Accumulator],
         width: usize,
     ) -> Result<()> {
@@ -237,13 +238,13 @@ impl Generator<'_> {
             None => format!("&a{at}"),
         };
         let registers = group.is_none();
-        for FusedAggregate { aggregate, .. } in aggregates {
+        for PlannedAggregate { aggregate, .. } in aggregates {
             for slot in aggregate.argument.into_iter().chain(aggregate.filter) {
                 self.slot(slot)?;
             }
         }
         self.add_to(registers, "ADD", &place(ROWS_COUNT), "1");
-        for (FusedAggregate { aggregate, .. }, accumulator) in aggregates.iter().zip(accumulators) {
+        for (PlannedAggregate { aggregate, .. }, accumulator) in aggregates.iter().zip(accumulators) {
             let argument = match aggregate.argument {
                 Some(slot) if aggregate.function != AggregateFunction::CountRows => Some(self.slot(slot)?),
                 _ => None,

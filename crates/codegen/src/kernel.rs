@@ -1,13 +1,11 @@
-//! The kernel of a fused pipeline: a loop over rows, its steps in order, groups at its end.
+//! The kernel of a physical pipeline: a loop over rows, its steps in order, groups at its end.
 
 use tandem_column::{Error, Result};
-use tandem_pipeline::{
-    SlotId,
-    fused::{Accumulator, Fused, FusedSink, FusedStep, ROWS_COUNT},
-};
+use tandem_pipeline::SlotId;
+use tandem_plan::{Action, Body, PhysicalStep};
 
 use crate::{
-    Binding, Layout, Target, Traits,
+    Accumulator, Binding, KernelSink, Layout, ROWS_COUNT, Target, Traits,
     expression::Term,
     groups::{Groups, Held},
     rows::RowColumn,
@@ -82,8 +80,10 @@ impl Output {
 /// What a kernel is generated from.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'f> {
-    /// The pipeline.
-    pub fused: &'f Fused,
+    /// What happens to each row.
+    pub body: &'f Body,
+    /// What rows end in.
+    pub sink: &'f KernelSink,
     /// How each source column lies in memory, or why it cannot be read.
     pub columns: &'f [Result<Layout>],
     /// The same for each payload column of each lookup.
@@ -126,7 +126,7 @@ enum Encoded {
     Set(usize, usize),
 }
 
-/// Generates the kernel of a fused pipeline.
+/// Generates the kernel of a physical pipeline.
 ///
 /// # Errors
 /// Unsupported, with the reason, for what kernels or the device cannot do.
@@ -136,13 +136,13 @@ pub fn generate(input: Input<'_>) -> Result<Kernel> {
 
 /// Generates the kernel of a pipeline's rows, or of the build rows that come out of one of its steps.
 pub(crate) fn generate_from(input: Input<'_>, leftovers: Option<usize>) -> Result<Kernel> {
-    let Input { fused, traits, target, .. } = input;
+    let Input { body: steps, sink, traits, target, .. } = input;
     let mut generator = Generator {
         input,
         text: Text::default(),
-        values: vec![None; fused.slots.len()],
-        entries: vec![None; fused.lookups.len()],
-        absent: vec![None; fused.lookups.len()],
+        values: vec![None; steps.slots.len()],
+        entries: vec![None; steps.lookups.len()],
+        absent: vec![None; steps.lookups.len()],
         pair: None,
         loops: 0,
         held: Held::Table,
@@ -152,16 +152,16 @@ pub(crate) fn generate_from(input: Input<'_>, leftovers: Option<usize>) -> Resul
         needs_int64_atomics: false,
     };
     let rows = generator.text.argument(Binding::Rows, "const u32", "rows", "");
-    let (name, statements, output) = match &fused.sink {
-        FusedSink::Groups { keys, groups, aggregates } => {
+    let (name, statements, output) = match sink {
+        KernelSink::Groups { keys, groups, aggregates } => {
             let accumulators = generator.groups(&rows, Groups::Array(keys, *groups), aggregates)?;
             ("pipeline", generator.text.take_body(), Output::Groups { groups: Some(*groups), accumulators })
         }
-        FusedSink::Hashed { keys, aggregates } => {
+        KernelSink::Hashed { keys, aggregates } => {
             let accumulators = generator.groups(&rows, Groups::Hashed(keys), aggregates)?;
             ("pipeline", generator.text.take_body(), Output::Groups { groups: None, accumulators })
         }
-        FusedSink::Rows { values, order } => {
+        KernelSink::Rows { values, order } => {
             let writes = generator.text.writes();
             let (columns, ordinals) = generator.rows(&rows, values, order)?;
             let write = generator.text.take_body();
@@ -227,10 +227,10 @@ pub(crate) fn prelude(target: Target, uses: Uses, kernel: &str) -> String {
 impl<'f> Generator<'f> {
     /// Opens the loop over rows and writes what drops rows and defines slots; [`Generator::close_row`] closes it.
     pub(crate) fn open_row(&mut self, rows: &str) -> Result<()> {
-        let fused = self.input.fused;
+        let body = self.input.body;
         if let Some(step) = self.leftovers {
             self.open_entry(rows, step)?;
-            return self.steps(&fused.steps[step + 1..]);
+            return self.steps(&body.steps[step + 1..]);
         }
         let encoded = self.encoded();
         if self.input.traits.chunked && !encoded.is_empty() {
@@ -242,17 +242,17 @@ impl<'f> Generator<'f> {
                 self.text.line(format!("if (!{test}) continue;"));
             }
         }
-        self.steps(&fused.steps)
+        self.steps(&body.steps)
     }
 
     /// Returns the filters on the codes of source columns.
     fn encoded(&self) -> Vec<Encoded> {
-        let encoded = |(index, step): (usize, &FusedStep)| match step {
-            FusedStep::Between { column, .. } => Some(Encoded::Range(index, *column)),
-            FusedStep::Member { column, set } => Some(Encoded::Set(*column, *set)),
+        let encoded = |(index, step): (usize, &PhysicalStep)| match &step.action {
+            Action::Between { column, .. } => Some(Encoded::Range(index, *column)),
+            Action::Member { column, set } => Some(Encoded::Set(*column, *set)),
             _ => None,
         };
-        self.input.fused.steps.iter().enumerate().filter_map(encoded).collect()
+        self.input.body.steps.iter().enumerate().filter_map(encoded).collect()
     }
 
     /// Returns the tests of those filters.
@@ -294,7 +294,7 @@ impl<'f> Generator<'f> {
             let test = self.test(set)?;
             self.text.line(format!("KEEP_ROWS(row, {test});"));
         }
-        let writes = matches!(self.input.fused.sink, FusedSink::Rows { .. });
+        let writes = matches!(self.input.sink, KernelSink::Rows { .. });
         self.text.open(if writes { "SHORT FOR_LISTED(at) {" } else { "FOR_LISTED(at) {" });
         self.text.line("const u32 row = listed[at];");
         self.loops += 1;
@@ -331,11 +331,11 @@ impl<'f> Generator<'f> {
     }
 
     /// Writes the steps that are not about one source column's codes.
-    fn steps(&mut self, steps: &'f [FusedStep]) -> Result<()> {
+    fn steps(&mut self, steps: &'f [PhysicalStep]) -> Result<()> {
         for step in steps {
-            match step {
-                FusedStep::Between { .. } | FusedStep::Member { .. } => {}
-                FusedStep::Filter(expr) => {
+            match &step.action {
+                Action::Between { .. } | Action::Member { .. } => {}
+                Action::Filter(expr) => {
                     let term = self.expression(expr)?;
                     let kept = match term.null {
                         Some(null) => format!("{} & !{null}", term.value),
@@ -343,8 +343,8 @@ impl<'f> Generator<'f> {
                     };
                     self.text.line(format!("if (!({kept})) continue;"));
                 }
-                FusedStep::Probe(probe) => self.probe(probe)?,
-                FusedStep::Let { first, exprs } => {
+                Action::Probe(probe) => self.probe(probe)?,
+                Action::Let { first, exprs } => {
                     for (i, expr) in exprs.iter().enumerate() {
                         let term = self.expression(expr)?;
                         self.values[first + i] = Some(term);

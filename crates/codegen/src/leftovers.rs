@@ -4,10 +4,8 @@
 //! set. All that comes behind the join, the sink included, is what rows go through.
 
 use tandem_column::{Error, Repr, Result};
-use tandem_pipeline::{
-    JoinKind, SlotId, Value,
-    fused::{FusedProbe, FusedStep, Origin, Way},
-};
+use tandem_pipeline::{JoinKind, SlotId, Value};
+use tandem_plan::{Action, Origin, PhysicalProbe, Way};
 
 use crate::{
     Binding, Form, Input, Kernel, Layout,
@@ -20,17 +18,17 @@ use crate::{
 /// # Errors
 /// Unsupported, with the reason, for what kernels or the device cannot do.
 pub fn generate_leftovers(input: Input<'_>, step: usize) -> Result<Kernel> {
-    match &input.fused.steps[step] {
-        FusedStep::Probe(probe) if probe.kind.emits_build_rows() => generate_from(input, Some(step)),
+    match &input.body.steps[step].action {
+        Action::Probe(probe) if probe.kind.emits_build_rows() => generate_from(input, Some(step)),
         _ => Err(Error::internal("no build rows come out of this step")),
     }
 }
 
 impl<'f> Generator<'f> {
     /// Returns the probe whose build rows the kernel is of.
-    fn emitter(&self) -> Option<&'f FusedProbe> {
-        match &self.input.fused.steps[self.leftovers?] {
-            FusedStep::Probe(probe) => Some(probe),
+    fn emitter(&self) -> Option<&'f PhysicalProbe> {
+        match &self.input.body.steps[self.leftovers?].action {
+            Action::Probe(probe) => Some(probe),
             _ => None,
         }
     }
@@ -38,13 +36,13 @@ impl<'f> Generator<'f> {
     /// Opens the loop over the entries that come out of the probe.
     pub(crate) fn open_entry(&mut self, entries: &str, step: usize) -> Result<()> {
         let probe = self.emitter().ok_or_else(|| Error::internal("no build rows come out of this step"))?;
-        let fused = self.input.fused;
+        let body = self.input.body;
         // No row led to the builds before.
-        let before = fused.steps[..step].iter().filter_map(|step| match step {
-            FusedStep::Probe(probe) => Some(probe.lookup),
+        let before = body.steps[..step].iter().filter_map(|step| match &step.action {
+            Action::Probe(probe) => Some(probe.lookup),
             _ => None,
         });
-        let direct = (0..fused.lookups.len()).filter(|at| matches!(fused.lookups[*at].way, Way::Column { .. }));
+        let direct = (0..body.lookups.len()).filter(|at| matches!(body.lookups[*at].way, Way::Column { .. }));
         for lookup in before.chain(direct) {
             self.entries[lookup] = Some("0".into());
             self.absent[lookup] = Some("1".into());
@@ -53,7 +51,7 @@ impl<'f> Generator<'f> {
         let matched = self.matched(probe);
         let dropped = if probe.kind == JoinKind::RightSemi { "!" } else { "" };
         self.text.line(format!("if ({dropped}{matched}[row]) continue;"));
-        if let Way::Unique { .. } = fused.lookups[probe.lookup].way {
+        if let Way::Unique { .. } = body.lookups[probe.lookup].way {
             let bits = self.lookup_argument(Binding::KeyBits(probe.lookup), "u32", "bits", probe.lookup);
             self.text.line(format!("if (!IN_SET({bits}, row)) continue;"));
         }
@@ -67,7 +65,7 @@ impl<'f> Generator<'f> {
         if self.emitter().is_none_or(|probe| slot >= probe.first) {
             return Ok(None);
         }
-        let (kind, origin) = (self.input.fused.slots[slot].kind.clone(), self.input.fused.origins[slot]);
+        let (kind, origin) = (self.input.body.slots[slot].kind.clone(), self.input.body.origins[slot]);
         let layout = match origin {
             Origin::Column(column) => Some(&self.input.columns[column]),
             Origin::Payload { lookup, payload } => Some(&self.input.payloads[lookup][payload]),

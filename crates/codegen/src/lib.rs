@@ -1,4 +1,4 @@
-//! From a fused pipeline to the text of one kernel, for OpenCL C and CUDA C: a pure function.
+//! From a physical pipeline to the text of one kernel, for OpenCL C and CUDA C: a pure function.
 //!
 //! The body is written once, in the C that both share; a prelude per target defines the rest (`prelude/`). How rows are
 //! dealt out is the device's choice: a run of rows for each work-item on processors, rows in turn on GPUs. Literals, bases
@@ -18,10 +18,11 @@ mod operators;
 mod probe;
 mod read;
 mod rows;
+mod sink;
 mod text;
 
-use tandem_column::{Column, Data, Result};
-use tandem_pipeline::fused::Origin;
+use tandem_column::{Column, Data, Remote, RemoteForm, Result};
+use tandem_plan::Origin;
 
 pub use finish::finish;
 pub use kernel::{Input, Kernel, Output, generate};
@@ -29,6 +30,7 @@ pub use leftovers::generate_leftovers;
 pub use mapping::Mapping;
 pub use operators::{operator, operators};
 pub use rows::RowColumn;
+pub use sink::{Accumulator, HashKey, KernelSink, KeyOf, MOST_HALVES, OrderKey, ROWS_COUNT};
 
 /// How the values of a column lie in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,8 +68,13 @@ impl Layout {
             Data::Float64(_) => Form::Float64,
             Data::Wide(_) => Form::Wide,
             Data::Bytes { .. } => Form::Bytes,
+            Data::Remote(Remote { form, .. }) => match form {
+                RemoteForm::Int { width, .. } | RemoteForm::Dictionary { width, .. } => Form::Code(*width),
+                RemoteForm::Wide => Form::Wide,
+                RemoteForm::Float64 => Form::Float64,
+            },
         };
-        Ok(Layout { form, nullable: column.validity.is_some() })
+        Ok(Layout { form, nullable: column.is_nullable() })
     }
 }
 

@@ -3,7 +3,8 @@
 //! The host evaluates the expression once for each word, whatever it is made of; a kernel looks the row's code up.
 
 use tandem_column::{Dictionary, Error, Repr, Result, Type};
-use tandem_pipeline::{Expr, Slot, Value, evaluate, fused::Origin};
+use tandem_pipeline::{Expr, Slot, Value, evaluate};
+use tandem_plan::Origin;
 
 /// The most words of a dictionary that an expression is evaluated for: beyond, the processor's loops are faster.
 const MOST_WORDS: usize = 1 << 16;

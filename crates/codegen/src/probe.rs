@@ -1,10 +1,8 @@
 //! Joins: a row leads to a run of a build's entries, and what follows the probe is within a loop over them.
 
 use tandem_column::{Error, Repr, Result};
-use tandem_pipeline::{
-    Expr, JoinKind,
-    fused::{FusedProbe, Lookup, Packed, Way},
-};
+use tandem_pipeline::{Expr, JoinKind};
+use tandem_plan::{Lookup, Packed, PhysicalProbe, Way};
 
 use crate::{Binding, expression::Term, kernel::Generator};
 
@@ -16,8 +14,8 @@ struct Run {
 
 impl<'f> Generator<'f> {
     /// Writes a probe. Where a row may lead to several entries, a loop over them stays open for what follows.
-    pub(crate) fn probe(&mut self, probe: &'f FusedProbe) -> Result<()> {
-        let lookup = &self.input.fused.lookups[probe.lookup];
+    pub(crate) fn probe(&mut self, probe: &'f PhysicalProbe) -> Result<()> {
+        let lookup = &self.input.body.lookups[probe.lookup];
         if probe.null_aware && probe.residual.is_some() {
             return Err(Error::unsupported("NOT IN with a further condition is not on the device yet"));
         }
@@ -70,7 +68,7 @@ impl<'f> Generator<'f> {
     }
 
     /// Finds the entries of the row's keys; none where a key is null and nulls do not match.
-    fn find(&mut self, probe: &FusedProbe, lookup: &Lookup, keys: &[Term]) -> Result<Run> {
+    fn find(&mut self, probe: &PhysicalProbe, lookup: &Lookup, keys: &[Term]) -> Result<Run> {
         let at = probe.lookup;
         let (start, end) = (format!("start{at}"), format!("end{at}"));
         let nulls: Vec<&String> = keys.iter().filter_map(|key| key.null.as_ref()).collect();
@@ -79,6 +77,9 @@ impl<'f> Generator<'f> {
             false => nulls.iter().map(|null| format!("!{null} && ")).collect(),
         };
         match &lookup.way {
+            Way::Bytes => {
+                return Err(Error::unsupported("joins by keys that do not fit 64 bits are not on the device yet"));
+            }
             Way::Column { .. } => return Err(Error::internal("a source column leads here without a probe")),
             Way::All(rows) => {
                 let rows = self.constant(*rows as i64);
@@ -159,14 +160,14 @@ impl<'f> Generator<'f> {
     }
 
     /// Opens a loop over the entries.
-    fn each(&mut self, probe: &FusedProbe, run: &Run) {
+    fn each(&mut self, probe: &PhysicalProbe, run: &Run) {
         let entry = format!("entry{}", probe.lookup);
         self.text.open(&format!("for (u32 {entry} = {}; {entry} < {}; {entry}++) {{", run.start, run.end));
         self.entries[probe.lookup] = Some(entry);
     }
 
     /// Opens a loop over the entries and, if no pair is among them, one more turn without an entry.
-    fn each_or_none(&mut self, probe: &'f FusedProbe, run: &Run) -> Result<()> {
+    fn each_or_none(&mut self, probe: &'f PhysicalProbe, run: &Run) -> Result<()> {
         let (entry, end) = (format!("entry{}", probe.lookup), &run.end);
         let hit = self.text.declare("int", "0");
         self.text.open(&format!("for (u32 {entry} = {}; {entry} <= {end}; {entry}++) {{", run.start));
@@ -184,7 +185,7 @@ impl<'f> Generator<'f> {
     }
 
     /// Goes on with the next entry unless the further condition holds.
-    fn only_if_pair(&mut self, probe: &'f FusedProbe) -> Result<()> {
+    fn only_if_pair(&mut self, probe: &'f PhysicalProbe) -> Result<()> {
         if let Some(residual) = &probe.residual {
             let holds = self.pair(probe, residual)?;
             self.text.line(format!("if (!({holds})) continue;"));
@@ -193,7 +194,7 @@ impl<'f> Generator<'f> {
     }
 
     /// Computes a condition on a pair.
-    fn pair(&mut self, probe: &FusedProbe, residual: &Expr) -> Result<String> {
+    fn pair(&mut self, probe: &PhysicalProbe, residual: &Expr) -> Result<String> {
         self.pair = Some((probe.first, probe.lookup));
         let term = self.expression(residual);
         self.pair = None;
@@ -205,7 +206,7 @@ impl<'f> Generator<'f> {
     }
 
     /// Notes that an entry has a row, where build rows come out, too.
-    fn mark(&mut self, probe: &FusedProbe) {
+    fn mark(&mut self, probe: &PhysicalProbe) {
         if let (true, Some(entry)) = (probe.kind.emits_build_rows(), self.entries[probe.lookup].clone()) {
             let matched = self.matched(probe);
             self.text.line(format!("{matched}[{entry}] = 1;"));
@@ -213,13 +214,13 @@ impl<'f> Generator<'f> {
     }
 
     /// Returns the flags that entries have a row.
-    pub(crate) fn matched(&mut self, probe: &FusedProbe) -> String {
+    pub(crate) fn matched(&mut self, probe: &PhysicalProbe) -> String {
         let name = format!("matched{}", probe.lookup);
         self.text.argument(Binding::Matched(probe.lookup), "GLOBAL u8 *", &name, "set where an entry has a row")
     }
 
     /// Writes a probe that only asks whether a match exists.
-    fn existence(&mut self, probe: &'f FusedProbe, lookup: &Lookup, run: &Run, keys: &[Term]) -> Result<()> {
+    fn existence(&mut self, probe: &'f PhysicalProbe, lookup: &Lookup, run: &Run, keys: &[Term]) -> Result<()> {
         let found = match &probe.residual {
             None => self.text.define("int", &format!("{} != {}", run.start, run.end)),
             Some(residual) => {
@@ -245,7 +246,7 @@ impl<'f> Generator<'f> {
                 self.text.line(format!("if ({dropped}) continue;"));
             }
             _ => {
-                let kind = self.input.fused.slots[probe.first].kind.clone();
+                let kind = self.input.body.slots[probe.first].kind.clone();
                 let null = unknown.map(|unknown| self.text.define("int", &unknown));
                 self.values[probe.first] = Some(Term::new(found, null, kind));
             }

@@ -1,11 +1,8 @@
 //! Values where they lie: codes of source columns, and payload of builds at the entry that a row leads to.
 
 use tandem_column::{Error, Repr, Result, Type};
-use tandem_pipeline::{
-    SlotId,
-    fused::{Origin, Way},
-    range::Range,
-};
+use tandem_pipeline::{SlotId, range::Range};
+use tandem_plan::{Origin, Way};
 
 use crate::{
     Binding, Form, Layout,
@@ -35,7 +32,7 @@ impl Generator<'_> {
 
     fn column_argument(&mut self, column: usize) -> Result<String> {
         let kind = format!("GLOBAL const {} *", unsigned(self.layout(column)?.form)?);
-        let remark = remark(&self.input.fused.slots[column].name);
+        let remark = remark(&self.input.body.slots[column].name);
         Ok(self.text.argument(Binding::Column(column), &kind, &format!("c{column}"), &remark))
     }
 
@@ -52,16 +49,16 @@ impl Generator<'_> {
     pub(crate) fn kind_of(&self, slot: SlotId) -> Type {
         match self.pair {
             Some((first, lookup)) if slot >= first => {
-                self.input.fused.lookups[lookup].payload[slot - first].kind.clone()
+                self.input.body.lookups[lookup].payload[slot - first].kind.clone()
             }
-            _ => self.input.fused.slots[slot].kind.clone(),
+            _ => self.input.body.slots[slot].kind.clone(),
         }
     }
 
     /// Returns the integers that a slot can hold, by statistics or else by its type.
     pub(crate) fn range_of(&self, slot: SlotId) -> Option<Range> {
         let row = self.pair.is_none_or(|(first, _)| slot < first);
-        let known = self.input.fused.ranges.get(slot).copied().flatten().filter(|_| row);
+        let known = self.input.body.range(slot).filter(|_| row);
         let all = Range::of_type(&self.kind_of(slot))?;
         Some(known.map_or(all, |(low, high)| Range::new(low.into(), high.into()).clamp(all)))
     }
@@ -82,8 +79,8 @@ impl Generator<'_> {
         if let Some(nothing) = self.nothing(slot)? {
             return Ok(nothing);
         }
-        let fused = self.input.fused;
-        match fused.origins[slot] {
+        let body = self.input.body;
+        match body.origins[slot] {
             Origin::Computed => Err(Error::internal("a slot is read before its step")),
             origin @ Origin::Column(column) => {
                 let (values, form) = (self.column_argument(column)?, self.layout(column)?.form);
@@ -94,7 +91,7 @@ impl Generator<'_> {
                 self.hold(c, value, null, kind, range, origin)
             }
             Origin::Payload { lookup, payload } => {
-                let name = remark(&fused.slots[slot].name);
+                let name = remark(&body.slots[slot].name);
                 self.payload(lookup, payload, kind, range, &name)
             }
         }
@@ -196,7 +193,7 @@ impl Generator<'_> {
         if let Some(entry) = &self.entries[lookup] {
             return Ok(entry.clone());
         }
-        let Way::Column { column, .. } = self.input.fused.lookups[lookup].way else {
+        let Way::Column { column, .. } = self.input.body.lookups[lookup].way else {
             return Err(Error::internal("a build's payload is read before its probe"));
         };
         let code = self.code(column)?;

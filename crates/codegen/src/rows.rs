@@ -4,13 +4,11 @@
 //! the value fetches it later. With an order come *ordinals*: 64-bit numbers that compare as the keys do.
 
 use tandem_column::{Repr, Result};
-use tandem_pipeline::{
-    Expr,
-    fused::{FusedStep, OrderKey, Origin},
-};
+use tandem_pipeline::Expr;
+use tandem_plan::{Action, Origin, PhysicalStep};
 
 use crate::{
-    Binding, Form, Layout,
+    Binding, Form, Layout, OrderKey,
     expression::{Term, unsupported},
     kernel::Generator,
 };
@@ -62,7 +60,7 @@ impl<'f> Generator<'f> {
                 (None, None) => {
                     let term = self.expression(value)?;
                     let stored =
-                        matches!(value, Expr::Slot(slot) if self.input.fused.origins[*slot] != Origin::Computed);
+                        matches!(value, Expr::Slot(slot) if self.input.body.origins[*slot] != Origin::Computed);
                     if term.kind.repr() == Repr::Bytes && !stored {
                         return unsupported(format!("a computed {}", term.kind));
                     }
@@ -83,7 +81,7 @@ impl<'f> Generator<'f> {
                 // Text is fetched later, but read for its order.
                 None => self.expression(&values[key.value])?,
             };
-            let nullable = values[key.value].nullable(&self.input.fused.slots);
+            let nullable = values[key.value].nullable(&self.input.body.slots);
             self.ordinals(key, &term, nullable, &mut ordinals)?;
         }
         self.text.line("place++;");
@@ -110,7 +108,7 @@ impl<'f> Generator<'f> {
     /// Returns what stands for a value that kernels do not read: its row or entry.
     fn late(&mut self, value: &Expr) -> Option<(RowColumn, String)> {
         let Expr::Slot(slot) = value else { return None };
-        match self.input.fused.origins[*slot] {
+        match self.input.body.origins[*slot] {
             Origin::Column(column) if is_late(&self.input.columns[column]) => {
                 let row = match self.leftovers {
                     Some(_) => "0xffffffffu".into(),
@@ -175,8 +173,8 @@ impl<'f> Generator<'f> {
         self.start_over();
         let counts = self.counts();
         self.text.line("u64 kept = 0;");
-        let later = |step: &FusedStep| matches!(step, FusedStep::Filter(_) | FusedStep::Probe(_));
-        if self.leftovers.is_some() || self.input.fused.steps.iter().any(later) {
+        let later = |step: &PhysicalStep| matches!(step.action, Action::Filter(_) | Action::Probe(_));
+        if self.leftovers.is_some() || self.input.body.steps.iter().any(later) {
             self.open_row(rows)?;
             self.text.line("kept++;");
             self.close_row();

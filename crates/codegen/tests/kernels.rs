@@ -2,15 +2,52 @@
 
 use std::{fs, path::Path};
 
-use tandem_codegen::{Form, Input, Layout, Target, Traits, finish, generate, generate_leftovers};
+use tandem_codegen::{
+    Form, HashKey, Input, Kernel, KernelSink, KeyOf, Layout, OrderKey, Target, Traits, finish, generate,
+    generate_leftovers,
+};
 use tandem_pipeline::{
     Aggregate, AggregateFunction, Arithmetic, ArithmeticOperator, Comparison, Expr, Failure, JoinKind, Overflow, Slot,
     Type, Value,
-    fused::{
-        Fused, FusedAggregate, FusedProbe, FusedSink, FusedStep, GroupKey, HashKey, KeyOf, Lookup, OrderKey, Origin,
-        Packed, Way,
-    },
 };
+use tandem_plan::{
+    Action, Body, Domain, Lookup, Origin, Packed, PhysicalProbe, PhysicalStep, Way,
+    sink::{GroupKey, PlannedAggregate},
+};
+
+/// What a kernel is made of, as short as can be.
+struct Plan {
+    slots: Vec<Slot>,
+    ranges: Vec<Option<(i64, i64)>>,
+    origins: Vec<Origin>,
+    lookups: Vec<Lookup>,
+    steps: Vec<Action>,
+    sink: KernelSink,
+}
+
+impl Plan {
+    fn body(&self) -> Body {
+        let step = |(of, action): (usize, &Action)| PhysicalStep { of, label: String::new(), action: action.clone() };
+        let domain = |range: &Option<(i64, i64)>| Domain { range: *range, ..Domain::default() };
+        Body {
+            slots: self.slots.clone(),
+            domains: self.ranges.iter().map(domain).collect(),
+            origins: self.origins.clone(),
+            lookups: self.lookups.clone(),
+            steps: self.steps.iter().enumerate().map(step).collect(),
+        }
+    }
+
+    fn kernel(
+        &self,
+        columns: &[tandem_column::Result<Layout>],
+        payloads: &[Vec<tandem_column::Result<Layout>>],
+        traits: Traits,
+        target: Target,
+    ) -> tandem_column::Result<Kernel> {
+        generate(Input { body: &self.body(), sink: &self.sink, columns, payloads, traits, target })
+    }
+}
 
 const PROCESSOR: Traits = Traits { chunked: true, fp64: true, int64_atomics: true, traced: false };
 const GPU: Traits = Traits { chunked: false, ..PROCESSOR };
@@ -30,7 +67,7 @@ fn product(left: usize, right: usize, overflow: Overflow) -> Expr {
     }))
 }
 
-fn sum(argument: usize, narrow: bool) -> FusedAggregate {
+fn sum(argument: usize, narrow: bool) -> PlannedAggregate {
     let aggregate = Aggregate {
         function: AggregateFunction::Sum,
         argument: Some(argument),
@@ -39,7 +76,7 @@ fn sum(argument: usize, narrow: bool) -> FusedAggregate {
         kind: Type::Int64,
         overflow: Overflow::Error,
     };
-    FusedAggregate { aggregate, narrow }
+    PlannedAggregate { aggregate, argument: Type::Null, narrow, total: false, dictionary: None }
 }
 
 fn code(width: usize) -> tandem_column::Result<Layout> {
@@ -47,8 +84,8 @@ fn code(width: usize) -> tandem_column::Result<Layout> {
 }
 
 /// Ranges of three columns and the sum of a product: SSB 1.1 once its join is a range of dates.
-fn one_group(overflow: Overflow) -> Fused {
-    Fused {
+fn one_group(overflow: Overflow) -> Plan {
+    Plan {
         slots: vec![
             slot("lo_orderdate", Type::Int32, false),
             slot("lo_quantity", Type::Int32, false),
@@ -64,17 +101,17 @@ fn one_group(overflow: Overflow) -> Fused {
         origins: vec![Origin::Column(0), Origin::Column(1), Origin::Column(2), Origin::Column(3), Origin::Computed],
         lookups: Vec::new(),
         steps: vec![
-            FusedStep::Between { column: 0, low: 19930101, high: 19931231 },
-            FusedStep::Between { column: 1, low: 1, high: 24 },
-            FusedStep::Between { column: 3, low: 1, high: 3 },
-            FusedStep::Let { first: 4, exprs: vec![product(2, 3, overflow)] },
+            Action::Between { column: 0, low: 19930101, high: 19931231 },
+            Action::Between { column: 1, low: 1, high: 24 },
+            Action::Between { column: 3, low: 1, high: 3 },
+            Action::Let { first: 4, exprs: vec![product(2, 3, overflow)] },
         ],
-        sink: FusedSink::Groups { keys: Vec::new(), groups: 1, aggregates: vec![sum(4, true)] },
+        sink: KernelSink::Groups { keys: Vec::new(), groups: 1, aggregates: vec![sum(4, true)] },
     }
 }
 
 /// A sum of products of decimals, some of whose types have more digits than 64 bits hold: TPC-H 1.
-fn decimals(known: bool) -> Fused {
+fn decimals(known: bool) -> Plan {
     let decimal = |precision, scale| Type::Decimal { precision, scale };
     let arithmetic = |operator, left, right, kind| {
         let (overflow, zero) = (Overflow::Error, Failure::Error);
@@ -86,7 +123,7 @@ fn decimals(known: bool) -> Fused {
     let price = arithmetic(ArithmeticOperator::Multiply, Expr::Slot(0), discounted, decimal(32, 4));
     let charge = arithmetic(ArithmeticOperator::Multiply, price, taxed, decimal(38, 6));
     let ranges = vec![Some((90_000, 10_494_950)), Some((0, 10)), Some((0, 8)), Some((0, 113_345_460_000))];
-    Fused {
+    Plan {
         slots: vec![
             slot("l_extendedprice", decimal(15, 2), false),
             slot("l_discount", decimal(15, 2), false),
@@ -96,31 +133,34 @@ fn decimals(known: bool) -> Fused {
         ranges: if known { ranges } else { Vec::new() },
         origins: vec![Origin::Column(0), Origin::Column(1), Origin::Column(2), Origin::Computed],
         lookups: Vec::new(),
-        steps: vec![FusedStep::Let { first: 3, exprs: vec![charge] }],
-        sink: FusedSink::Groups { keys: Vec::new(), groups: 1, aggregates: vec![sum(3, false)] },
+        steps: vec![Action::Let { first: 3, exprs: vec![charge] }],
+        sink: KernelSink::Groups { keys: Vec::new(), groups: 1, aggregates: vec![sum(3, false)] },
     }
 }
 
 /// What a text with few different values tells by its words.
-fn words() -> Fused {
+fn words() -> Plan {
     let like =
         Expr::Like { input: Box::new(Expr::Slot(0)), pattern: "PROMO%".into(), escape: None, ignore_case: false };
-    Fused {
+    Plan {
         slots: vec![slot("p_type", Type::String, true)],
         ranges: Vec::new(),
         origins: vec![Origin::Column(0)],
         lookups: Vec::new(),
-        steps: vec![FusedStep::Filter(like)],
-        sink: FusedSink::Groups { keys: Vec::new(), groups: 1, aggregates: Vec::new() },
+        steps: vec![Action::Filter(like)],
+        sink: KernelSink::Groups { keys: Vec::new(), groups: 1, aggregates: Vec::new() },
     }
 }
 
 /// Groups by two keys, with aggregates of every kind that is finished on the device; without floats, by hash.
-fn finishing(hashed: bool) -> Fused {
+fn finishing(hashed: bool) -> Plan {
     let decimal = |precision, scale| Type::Decimal { precision, scale };
-    let aggregate = |function, argument, kind, overflow, narrow| FusedAggregate {
+    let aggregate = |function, argument, kind, overflow, narrow| PlannedAggregate {
         aggregate: Aggregate { function, argument, distinct: false, filter: None, kind, overflow },
+        argument: Type::Null,
         narrow,
+        total: false,
+        dictionary: None,
     };
     use AggregateFunction as F;
     let mut aggregates = vec![
@@ -140,7 +180,7 @@ fn finishing(hashed: bool) -> Fused {
         HashKey { of: KeyOf::Place(keys[0]), shift: 0 },
         HashKey { of: KeyOf::Place(GroupKey { size: 1 << 40, ..keys[1] }), shift: 3 },
     ];
-    Fused {
+    Plan {
         slots: vec![
             slot("brand", Type::Int32, true),
             slot("year", Type::Int64, false),
@@ -153,8 +193,8 @@ fn finishing(hashed: bool) -> Fused {
         lookups: Vec::new(),
         steps: Vec::new(),
         sink: match hashed {
-            true => FusedSink::Hashed { keys: hash_keys, aggregates },
-            false => FusedSink::Groups { keys: keys.to_vec(), groups: 35, aggregates },
+            true => KernelSink::Hashed { keys: hash_keys, aggregates },
+            false => KernelSink::Groups { keys: keys.to_vec(), groups: 35, aggregates },
         },
     }
 }
@@ -166,10 +206,10 @@ fn finishing_columns() -> Vec<tandem_column::Result<Layout>> {
 }
 
 /// Returns the kernels that make rows of groups.
-fn finished(fused: &Fused, traits: Traits) -> String {
+fn finished(plan: &Plan, traits: Traits) -> String {
     let (columns, target) = (finishing_columns(), Target::OpenCl);
-    let counted = generate(Input { fused, columns: &columns, payloads: &[], traits, target }).expect("a kernel");
-    let finished = finish(fused, &counted.output, traits, target).expect("a kernel");
+    let counted = plan.kernel(&columns, &[], traits, target).expect("a kernel");
+    let finished = finish(&plan.body(), &plan.sink, &counted.output, traits, target).expect("a kernel");
     finished.text[finished.body..].to_string()
 }
 
@@ -185,8 +225,8 @@ fn by_column(column: usize) -> Lookup {
 
 /// Two joins by dense keys, one of them with a condition, and groups by both payloads: SSB 2.1, with a nullable key and
 /// a general filter.
-fn groups() -> Fused {
-    Fused {
+fn groups() -> Plan {
+    Plan {
         slots: vec![
             slot("lo_suppkey", Type::Int32, false),
             slot("lo_partkey", Type::Int32, false),
@@ -204,15 +244,15 @@ fn groups() -> Fused {
         ],
         lookups: vec![by_column(1), by_column(0)],
         steps: vec![
-            FusedStep::Member { column: 0, set: 0 },
-            FusedStep::Member { column: 1, set: 1 },
-            FusedStep::Filter(Expr::Compare(
+            Action::Member { column: 0, set: 0 },
+            Action::Member { column: 1, set: 1 },
+            Action::Filter(Expr::Compare(
                 Comparison::Greater,
                 Box::new(Expr::Slot(2)),
                 Box::new(Expr::Literal(Value::Integer(100), Type::Int64)),
             )),
         ],
-        sink: FusedSink::Groups {
+        sink: KernelSink::Groups {
             keys: vec![
                 GroupKey { slot: 3, min: 0, size: 1000, nullable: false },
                 GroupKey { slot: 4, min: 0, size: 6, nullable: true },
@@ -224,11 +264,11 @@ fn groups() -> Fused {
 }
 
 /// A full join by keys in order, a computed value and groups by the build's text.
-fn joined() -> Fused {
+fn joined() -> Plan {
     let packing = vec![Packed { min: 1, span: 6_000_000, shift: 0 }];
     let way = Way::Sorted { packing, keyed: 1_500_000 };
     let payload = vec![slot("o_orderpriority", Type::String, false), slot("o_shippriority", Type::Int64, false)];
-    let probe = FusedProbe {
+    let probe = PhysicalProbe {
         lookup: 0,
         kind: JoinKind::Full,
         keys: vec![Expr::Slot(0)],
@@ -237,7 +277,7 @@ fn joined() -> Fused {
         null_equals_null: false,
         null_aware: false,
     };
-    Fused {
+    Plan {
         slots: vec![
             slot("l_orderkey", Type::Int64, true),
             slot("l_quantity", Type::Int64, true),
@@ -255,11 +295,11 @@ fn joined() -> Fused {
         ],
         lookups: vec![Lookup { way, payload, unique: true, empty: false, null_key: false }],
         steps: vec![
-            FusedStep::Between { column: 1, low: 1, high: 24 },
-            FusedStep::Probe(probe),
-            FusedStep::Let { first: 4, exprs: vec![product(1, 3, Overflow::Wrap)] },
+            Action::Between { column: 1, low: 1, high: 24 },
+            Action::Probe(probe),
+            Action::Let { first: 4, exprs: vec![product(1, 3, Overflow::Wrap)] },
         ],
-        sink: FusedSink::Groups {
+        sink: KernelSink::Groups {
             keys: vec![GroupKey { slot: 2, min: 0, size: 6, nullable: true }],
             groups: 6,
             aggregates: vec![sum(4, false)],
@@ -274,8 +314,8 @@ fn kernels_read_as_the_plan() {
         let nullable = Ok(Layout { form: Form::Code(1), nullable: true });
         vec![vec![code(2)], vec![code(1), code(1), nullable]]
     };
-    let kernel = |fused: &Fused, columns: &[_], payloads: &[Vec<_>], traits, target| {
-        let kernel = generate(Input { fused, columns, payloads, traits, target }).expect("a kernel can be generated");
+    let kernel = |plan: &Plan, columns: &[_], payloads: &[Vec<_>], traits, target| {
+        let kernel = plan.kernel(columns, payloads, traits, target).expect("a kernel can be generated");
         kernel.text[kernel.body..].to_string()
     };
     let simple = one_group_layouts();
@@ -283,7 +323,7 @@ fn kernels_read_as_the_plan() {
     golden("one-group-checked", &kernel(&one_group(Overflow::Error), &simple, &[], PROCESSOR, Target::OpenCl));
     golden("groups", &kernel(&groups(), &wide(), &payloads(), GPU, Target::OpenCl));
     let mut few = groups();
-    if let FusedSink::Groups { keys, groups, .. } = &mut few.sink {
+    if let KernelSink::Groups { keys, groups, .. } = &mut few.sink {
         keys[0].size = 10;
         *groups = 60;
     }
@@ -291,7 +331,7 @@ fn kernels_read_as_the_plan() {
     let mut rows = groups();
     let values = vec![Expr::Slot(3), Expr::Slot(2), product(2, 2, Overflow::Null), Expr::Slot(2)];
     let order = vec![OrderKey { value: 3, descending: true, nulls_first: false, longest: None }];
-    rows.sink = FusedSink::Rows { values, order };
+    rows.sink = KernelSink::Rows { values, order };
     golden("rows", &kernel(&rows, &wide(), &payloads(), PROCESSOR, Target::OpenCl));
     let nullable = |width| Ok(Layout { form: Form::Code(width), nullable: true });
     let columns = [code(4), code(1), nullable(1)];
@@ -300,8 +340,9 @@ fn kernels_read_as_the_plan() {
     golden("words", &kernel(&words(), &[nullable(2)], &[], PROCESSOR, Target::OpenCl));
     let (columns, payloads_of) = ([code(4), code(1)], [vec![code(1), code(1)]]);
     golden("merge", &kernel(&joined(), &columns, &payloads_of, PROCESSOR, Target::OpenCl));
-    let fused = &joined();
-    let input = Input { fused, columns: &columns, payloads: &payloads_of, traits: PROCESSOR, target: Target::OpenCl };
+    let (plan, traits, target) = (joined(), PROCESSOR, Target::OpenCl);
+    let (body, sink) = (&plan.body(), &plan.sink);
+    let input = Input { body, sink, columns: &columns, payloads: &payloads_of, traits, target };
     let leftovers = generate_leftovers(input, 1).expect("a kernel can be generated");
     golden("leftovers", &leftovers.text[leftovers.body..]);
     let poor = Traits { fp64: false, int64_atomics: false, ..GPU };
@@ -316,37 +357,30 @@ fn kernels_read_as_the_plan() {
 #[test]
 fn other_literals_give_the_same_text() {
     let mut other = groups();
-    let Some(FusedStep::Filter(Expr::Compare(_, _, literal))) = other.steps.last_mut() else { panic!("a filter") };
+    let Some(Action::Filter(Expr::Compare(_, _, literal))) = other.steps.last_mut() else { panic!("a filter") };
     **literal = Expr::Literal(Value::Integer(7), Type::Int64);
     let columns = [code(2), code(4), code(4)];
     let payloads = [vec![code(2)], vec![code(1), code(1), code(1)]];
-    let text = |fused: &Fused| {
-        generate(Input { fused, columns: &columns, payloads: &payloads, traits: GPU, target: Target::OpenCl })
-            .expect("a kernel")
-            .text
-    };
+    let text = |plan: &Plan| plan.kernel(&columns, &payloads, GPU, Target::OpenCl).expect("a kernel").text;
     assert_eq!(text(&groups()), text(&other));
 }
 
 #[test]
 fn what_a_device_lacks_is_a_reason() {
     let poor = Traits { chunked: false, fp64: false, int64_atomics: false, traced: false };
-    let reason = |fused: &Fused, columns: &[_], traits| {
-        generate(Input { fused, columns, payloads: &[], traits, target: Target::OpenCl })
-            .expect_err("not on this device")
-            .message
+    let reason = |plan: &Plan, columns: &[_], traits| {
+        plan.kernel(columns, &[], traits, Target::OpenCl).expect_err("not on this device").message
     };
     // Sums are of words.
-    let kernel_of = |fused: &Fused, columns: &[_], traits| {
-        generate(Input { fused, columns, payloads: &[], traits, target: Target::OpenCl }).expect("a kernel").text
-    };
+    let kernel_of =
+        |plan: &Plan, columns: &[_], traits| plan.kernel(columns, &[], traits, Target::OpenCl).expect("a kernel").text;
     let text = kernel_of(&one_group(Overflow::Wrap), &one_group_layouts(), poor);
     assert!(!text.contains("#define ATOM64\n") && !text.contains("#define FP64\n"));
     // What does not need what a device lacks is the same text for all.
     let rich = kernel_of(&one_group(Overflow::Wrap), &one_group_layouts(), PROCESSOR);
     assert_eq!(rich, kernel_of(&one_group(Overflow::Wrap), &one_group_layouts(), Traits { chunked: true, ..poor }));
     let mut best = one_group(Overflow::Wrap);
-    let FusedSink::Groups { aggregates, .. } = &mut best.sink else { panic!("groups") };
+    let KernelSink::Groups { aggregates, .. } = &mut best.sink else { panic!("groups") };
     aggregates[0].aggregate.function = AggregateFunction::Max;
     assert!(kernel_of(&best, &one_group_layouts(), poor).contains("MOST_32(table"));
     best.ranges = Vec::new();
@@ -356,15 +390,14 @@ fn what_a_device_lacks_is_a_reason() {
     );
     // A processor's work-items have a table each.
     let processor = Traits { chunked: true, ..poor };
-    let (fused, columns) = (one_group(Overflow::Wrap), one_group_layouts());
-    generate(Input { fused: &fused, columns: &columns, payloads: &[], traits: processor, target: Target::OpenCl })
-        .expect("no need of them");
+    let (plan, columns) = (one_group(Overflow::Wrap), one_group_layouts());
+    plan.kernel(&columns, &[], processor, Target::OpenCl).expect("no need of them");
     let mut floats = one_group(Overflow::Wrap);
     floats.slots[3].kind = Type::Float64;
     floats.slots[2].kind = Type::Float64;
     floats.slots[4].kind = Type::Float64;
     floats.steps = Vec::new();
-    let FusedSink::Groups { aggregates, .. } = &mut floats.sink else { panic!("groups") };
+    let KernelSink::Groups { aggregates, .. } = &mut floats.sink else { panic!("groups") };
     *aggregates = vec![sum(3, false)];
     let float = Ok(Layout { form: Form::Float64, nullable: false });
     let columns = [code(2), code(1), code(4), float];
@@ -379,11 +412,10 @@ fn names_of_columns_mean_nothing_to_a_compiler() {
         lines.map(|(code, remark)| (code.to_owned(), remark.to_owned())).unzip()
     };
     let named = |name: &str| {
-        let mut fused = one_group(Overflow::Wrap);
-        fused.slots.iter_mut().for_each(|slot| slot.name = name.to_owned());
+        let mut plan = one_group(Overflow::Wrap);
+        plan.slots.iter_mut().for_each(|slot| slot.name = name.to_owned());
         let (columns, payloads, traits, target) = (one_group_layouts(), &[], PROCESSOR, Target::OpenCl);
-        let input = Input { fused: &fused, columns: &columns, payloads, traits, target };
-        let kernel = generate(input).expect("a kernel");
+        let kernel = plan.kernel(&columns, payloads, traits, target).expect("a kernel");
         split(&kernel.text[kernel.body..])
     };
     let (code, remarks_of_plain) = named("plain, name-1.2");

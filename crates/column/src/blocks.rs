@@ -22,6 +22,7 @@ impl Column {
                     BlockStatistics { range: None, nulls: (range.len() - valid) as u32 }
                 })
                 .collect(),
+            Data::Remote(_) => Vec::new(),
         }
     }
 

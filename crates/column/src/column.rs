@@ -38,6 +38,40 @@ pub enum Data {
         /// All values one after the other.
         bytes: Buffer<u8>,
     },
+    /// Values that lie on a device and nowhere else. Whoever wants them here asks the device for them first.
+    Remote(Remote),
+}
+
+/// How values that lie on a device are encoded: all that is known of them here.
+#[derive(Clone, Debug)]
+pub struct Remote {
+    /// The encoding of the values.
+    pub form: RemoteForm,
+    /// A validity bitmap lies beside them.
+    pub nullable: bool,
+}
+
+/// The encodings of values on a device, each as the variant of [`Data`] with its name.
+#[derive(Clone, Debug)]
+pub enum RemoteForm {
+    /// As [`Data::Int`].
+    Int {
+        /// What code 0 stands for.
+        base: i64,
+        /// Bytes of a code.
+        width: usize,
+    },
+    /// As [`Data::Dictionary`].
+    Dictionary {
+        /// Bytes of a code.
+        width: usize,
+        /// The distinct values, ascending by bytes.
+        dictionary: Arc<Dictionary>,
+    },
+    /// As [`Data::Wide`].
+    Wide,
+    /// As [`Data::Float64`], for floats of either precision.
+    Float64,
 }
 
 /// What is known of one block of [`BLOCK_ROWS`] rows (the last may be shorter).
@@ -85,6 +119,16 @@ impl Column {
     #[inline]
     pub fn is_valid(&self, i: usize) -> bool {
         self.validity.as_ref().is_none_or(|validity| validity.get(i))
+    }
+
+    /// Tells whether the values lie on a device.
+    pub fn is_remote(&self) -> bool {
+        matches!(self.data, Data::Remote(_))
+    }
+
+    /// Tells whether some row may be null.
+    pub fn is_nullable(&self) -> bool {
+        self.validity.is_some() || matches!(&self.data, Data::Remote(Remote { nullable: true, .. }))
     }
 
     /// Counts the null rows.
@@ -145,6 +189,9 @@ impl Column {
     }
 
     /// Returns the value of row `i`.
+    ///
+    /// # Panics
+    /// If the values lie on a device.
     pub fn value(&self, i: usize) -> Scalar<'_> {
         if !self.is_valid(i) {
             return Scalar::Null;
@@ -154,6 +201,7 @@ impl Column {
             Data::Wide(values) => Scalar::Wide(values[i]),
             Data::Float32(_) | Data::Float64(_) => Scalar::Float(self.float(i)),
             Data::Dictionary { .. } | Data::Bytes { .. } => Scalar::Bytes(self.bytes_at(i)),
+            Data::Remote(_) => panic!("the values of a column of {} lie on a device", self.kind),
         }
     }
 
@@ -166,10 +214,22 @@ impl Column {
         }
     }
 
+    /// Returns what code 0 stands for and the bytes of a code, wherever they lie, of what [`Column::codes`] has.
+    pub fn code_form(&self) -> Option<(i64, usize)> {
+        match &self.data {
+            Data::Int { base, codes } => Some((*base, codes.width())),
+            Data::Dictionary { codes, .. } => Some((0, codes.width())),
+            Data::Remote(Remote { form: RemoteForm::Int { base, width }, .. }) => Some((*base, *width)),
+            Data::Remote(Remote { form: RemoteForm::Dictionary { width, .. }, .. }) => Some((0, *width)),
+            _ => None,
+        }
+    }
+
     /// Returns the dictionary, if there is one.
     pub fn dictionary(&self) -> Option<&Arc<Dictionary>> {
         match &self.data {
-            Data::Dictionary { dictionary, .. } => Some(dictionary),
+            Data::Dictionary { dictionary, .. }
+            | Data::Remote(Remote { form: RemoteForm::Dictionary { dictionary, .. }, .. }) => Some(dictionary),
             _ => None,
         }
     }
@@ -187,6 +247,7 @@ impl Column {
             Data::Float32(values) => values.byte_len(),
             Data::Float64(values) => values.byte_len(),
             Data::Bytes { offsets, bytes } => offsets.byte_len() + bytes.byte_len(),
+            Data::Remote(_) => 0,
         };
         data + self.validity.as_ref().map_or(0, Bitmap::byte_len) + size_of_val(self.blocks.as_slice())
     }
@@ -199,6 +260,11 @@ impl Column {
             Data::Float32(_) => 4,
             Data::Float64(_) => 8,
             Data::Bytes { .. } => 0,
+            Data::Remote(Remote { form, .. }) => match form {
+                RemoteForm::Int { width, .. } | RemoteForm::Dictionary { width, .. } => *width,
+                RemoteForm::Wide => 16,
+                RemoteForm::Float64 => 8,
+            },
         }
     }
 
@@ -216,6 +282,7 @@ impl Column {
             }
             Data::Bytes { .. } if self.kind == Type::Binary => "plain bytes".into(),
             Data::Bytes { .. } => "plain strings".into(),
+            Data::Remote(_) => "on a device".into(),
         }
     }
 }

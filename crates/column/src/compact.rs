@@ -131,6 +131,7 @@ impl Column {
                 _ => None,
             })?),
             Data::Dictionary { .. } | Data::Bytes { .. } => join_bytes(columns)?,
+            Data::Remote(_) => return Err(Error::internal("columns on a device are joined there")),
         };
         let column = Column::new(first.kind.clone(), rows, data, join_validity(columns));
         let known = columns.iter().all(|column| !column.blocks.is_empty());

@@ -37,6 +37,7 @@ mod arrow_type;
 mod bitmap;
 mod blocks;
 mod buffer;
+mod bytes;
 mod codes;
 mod column;
 mod compact;
@@ -58,6 +59,7 @@ mod unify;
 
 pub use bitmap::{Bitmap, BitmapBuilder};
 pub use buffer::{AlignedVec, Buffer, PAGE, Plain};
+pub use bytes::BytesVector;
 pub use codes::{Code, Codes};
 pub use column::*;
 pub use construct::BytesBuilder;

@@ -127,6 +127,8 @@ fn order(column: &Column) -> (bool, bool, usize) {
             let pairs = offsets.windows(3).map(|ends| value(&ends[..2]).cmp(value(&ends[1..])));
             count(pairs)
         }
+        // Nothing is known of their order.
+        Data::Remote(_) => (false, false, 0),
     }
 }
 
@@ -210,6 +212,7 @@ fn sketch(column: &Column) -> Box<Sketch> {
         Data::Bytes { .. } => {
             (0..column.rows).filter(valid).for_each(|i| sketch.add_bytes(column.bytes_at(i)));
         }
+        Data::Remote(_) => {}
     }
     sketch
 }

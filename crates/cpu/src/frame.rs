@@ -8,32 +8,21 @@ use std::{cell::RefCell, rc::Rc, sync::Arc};
 
 use tandem_column::{Bitmap, Column, Data, Part, Result, Type};
 use tandem_pipeline::{Slot, SlotId};
+use tandem_plan::{Body, Origin, Physical};
 
 use crate::{
     BytesVector, Error, MemoryBudget, Reservation, Values, Vector,
-    build::Build,
     evaluate::Slots,
     kernel::{self, Rows},
 };
 
 /// The build row of an active row that has no match.
-pub(crate) const NO_MATCH: u32 = u32::MAX;
+pub const NO_MATCH: u32 = u32::MAX;
 
-/// Where a slot's values come from.
-#[derive(Clone, Debug)]
-pub(crate) enum Origin {
-    /// Column of the source table.
-    Source(usize),
-    /// Payload column of the build that a probe step looked rows up in.
-    Payload { step: usize, payload: usize },
-    /// Stored into the frame by its step.
-    Computed,
-}
-
-/// How a probe step's build rows are known.
+/// How the build rows of a lookup are known.
 #[derive(Clone, Debug)]
 pub(crate) enum Matches {
-    /// The step has not run, or needs none.
+    /// Its step has not run, or needs none.
     None,
     /// One build row per active row, or [`NO_MATCH`].
     Listed(Rc<Vec<u32>>),
@@ -43,19 +32,18 @@ pub(crate) enum Matches {
 
 /// What a frame needs to know of its pipeline.
 pub(crate) struct Layout {
-    /// The pipeline's slots.
-    pub(crate) slots: Vec<Slot>,
-    /// Where each slot's values come from.
-    pub(crate) origins: Vec<Origin>,
-    /// The build of each step that probes one.
-    pub(crate) builds: Vec<Option<Arc<Build>>>,
-    /// For each step, the slots still needed after it.
-    pub(crate) live: Vec<Vec<bool>>,
+    /// The pipeline.
+    pub(crate) physical: Arc<Physical>,
     /// What text counts against while a frame has it.
     pub(crate) memory: Arc<MemoryBudget>,
 }
 
 impl Layout {
+    /// Returns what happens to each row.
+    pub(crate) fn body(&self) -> &Body {
+        &self.physical.body
+    }
+
     /// Makes the reservation of a frame's text.
     pub(crate) fn text(&self) -> RefCell<Reservation> {
         RefCell::new(Reservation::new(&self.memory, "the text of a few thousand rows"))
@@ -96,9 +84,9 @@ impl<'a> Frame<'a> {
     }
 
     fn new(layout: &'a Layout, part: Option<&'a Part>, rows: Active) -> Frame<'a> {
-        let vectors = RefCell::new(vec![None; layout.slots.len()]);
+        let vectors = RefCell::new(vec![None; layout.body().slots.len()]);
         let text = layout.text();
-        Frame { layout, part, rows, vectors, matches: vec![Matches::None; layout.builds.len()], text }
+        Frame { layout, part, rows, vectors, matches: vec![Matches::None; layout.body().lookups.len()], text }
     }
 
     /// Returns how many rows are active.
@@ -116,8 +104,8 @@ impl<'a> Frame<'a> {
 
     /// Returns the column behind a slot of the source.
     pub(crate) fn source_column(&self, slot: SlotId) -> Option<&'a Column> {
-        match (self.part, &self.layout.origins[slot]) {
-            (Some(part), Origin::Source(column)) => Some(&part.columns[*column]),
+        match (self.part, self.layout.body().origins[slot]) {
+            (Some(part), Origin::Column(column)) => Some(&part.columns[column]),
             _ => None,
         }
     }
@@ -128,14 +116,14 @@ impl<'a> Frame<'a> {
         self.vectors.borrow_mut()[slot] = Some(vector);
     }
 
-    /// Says which build rows a step's probe found.
-    pub(crate) fn set_matches(&mut self, step: usize, matches: Matches) {
-        self.matches[step] = matches;
+    /// Says which build rows of a lookup rows lead to.
+    pub(crate) fn set_matches(&mut self, lookup: usize, matches: Matches) {
+        self.matches[lookup] = matches;
     }
 
-    /// Returns the build row of each active row for a probe step.
-    pub(crate) fn build_rows(&self, step: usize) -> Result<Rc<Vec<u32>>> {
-        match &self.matches[step] {
+    /// Returns the build row of a lookup for each active row.
+    pub(crate) fn build_rows(&self, lookup: usize) -> Result<Rc<Vec<u32>>> {
+        match &self.matches[lookup] {
             Matches::Listed(rows) => Ok(rows.clone()),
             Matches::FromColumn { column, min } => {
                 let part = self.part.ok_or_else(|| Error::internal("a detached frame has no source column"))?;
@@ -148,7 +136,7 @@ impl<'a> Frame<'a> {
     }
 
     /// Returns the frame of the rows at `positions` (indices of active rows, repeats allowed), keeping what is live
-    /// after step `step`.
+    /// after the pipeline's step `step`.
     ///
     /// # Errors
     /// Exhausted if text repeats so often that the memory budget is used up.
@@ -157,7 +145,7 @@ impl<'a> Frame<'a> {
             Active::Run { start, .. } => positions.iter().map(|p| *start as u32 + p).collect(),
             Active::List(list) => positions.iter().map(|p| list[*p as usize]).collect(),
         };
-        let live = &self.layout.live[step];
+        let live = &self.layout.physical.live[step];
         let vectors = self.vectors.borrow();
         let text = self.layout.text();
         let taken = |(vector, live): (&Option<Rc<Vector>>, &bool)| {
@@ -187,11 +175,11 @@ impl Slots for Frame<'_> {
     }
 
     fn kind(&self, slot: SlotId) -> &Type {
-        &self.layout.slots[slot].kind
+        &self.layout.body().slots[slot].kind
     }
 
     fn named(&self) -> &[Slot] {
-        &self.layout.slots
+        &self.layout.body().slots
     }
 
     fn reserve(&self, bytes: usize) -> Result<()> {
@@ -202,15 +190,15 @@ impl Slots for Frame<'_> {
         if let Some(vector) = &self.vectors.borrow()[slot] {
             return Ok(vector.clone());
         }
-        let vector = match (&self.layout.origins[slot], self.part) {
-            (Origin::Source(column), Some(part)) => {
-                let column = &part.columns[*column];
+        let vector = match (self.layout.body().origins[slot], self.part) {
+            (Origin::Column(column), Some(part)) => {
+                let column = &part.columns[column];
                 self.reserve(text_bytes(column, self.rows()))?;
                 fetch(column, self.rows())
             }
-            (Origin::Payload { step, payload }, _) if !matches!(self.matches[*step], Matches::None) => {
-                let build = self.layout.builds[*step].as_ref().expect("a payload slot belongs to a probe");
-                let (column, rows) = (&build.payload[*payload], self.build_rows(*step)?);
+            (Origin::Payload { lookup, payload }, _) if !matches!(self.matches[lookup], Matches::None) => {
+                let column = &self.layout.physical.builds[lookup].payload[payload];
+                let rows = self.build_rows(lookup)?;
                 self.reserve(text_bytes(column, Rows::List(&rows)))?;
                 fetch_matches(column, &rows)
             }
@@ -265,6 +253,7 @@ pub(crate) fn fetch(column: &Column, rows: Rows<'_>) -> Vector {
             }
             Values::Bytes(out)
         }
+        Data::Remote(_) => unreachable!("values on a device are brought back before the CPU reads them"),
     };
     Vector { values, valid: column.validity.as_ref().and_then(|validity| fetch_validity(validity, rows)) }
 }
@@ -278,8 +267,8 @@ pub(crate) fn fetch_validity(validity: &Bitmap, rows: Rows<'_>) -> Option<Vec<u8
     valid.contains(&0).then_some(valid)
 }
 
-/// Fetches a payload column's values for build rows, null for [`NO_MATCH`].
-pub(crate) fn fetch_matches(column: &Column, rows: &[u32]) -> Vector {
+/// Fetches a column's values for row numbers, null for [`NO_MATCH`].
+pub fn fetch_matches(column: &Column, rows: &[u32]) -> Vector {
     if !rows.contains(&NO_MATCH) {
         return fetch(column, Rows::List(rows));
     }

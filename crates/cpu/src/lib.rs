@@ -1,41 +1,37 @@
-//! Runs one pipeline over morsels of a resident table, one worker a core.
+//! Runs a physical pipeline over morsels of a resident table, one worker a core.
 //!
-//! [`Job`] is a pipeline made ready: filters compiled to code ranges and sets, builds chosen dense or hashed, group keys
-//! to array indices, all from statistics. A worker takes [`Job::run`] from morsel to morsel; within one, vectors of a few
-//! thousand rows flow through the steps as a [`frame::Frame`]: row numbers that shrink as rows are dropped, and values
-//! that are fetched only when something needs them. `job.rs` is the place to start reading.
+//! [`Job`] is a [`tandem_plan::Physical`] made ready. A worker takes [`Job::run`] from morsel to morsel; within one, vectors
+//! of a few thousand rows flow through the steps as a frame: row numbers that shrink as rows are dropped, and values that
+//! are fetched only when something needs them. What a worker leaves is a [`Contribution`], and [`Job::finish`] merges all of
+//! them. `job.rs` is the place to start reading; `sink/` has one file for each way that rows can end.
 
-mod absorb;
-mod aggregate;
-mod build;
-mod collect;
-mod directory;
+mod arrange;
+mod contribution;
 pub mod evaluate;
-mod filter;
 mod frame;
-mod fused;
 mod job;
-mod keep;
 mod kernel;
+mod lookup;
 mod mask;
-mod plan;
 mod probe;
-mod range;
+mod rows;
 mod select;
+mod selector;
 mod set;
 mod simd;
-mod sort;
+mod sink;
 mod support;
 mod vector;
 
-pub use absorb::{Arranged, Collected, LaidOut, LaidOutWay};
-pub use aggregate::HashedGroups;
-pub use build::Build;
-pub use collect::values_table;
-pub use job::{Job, Morsel, Output, Parallel, Settings, StepMetrics, Worker};
-pub use keep::is_away;
+pub use arrange::{Order, arrange};
+pub use contribution::{Contents, Contribution, Output};
+pub use frame::{NO_MATCH, fetch_matches};
+pub use job::{Job, Parallel, Settings, StepMetrics, Worker};
 pub use mask::code_bounds;
+pub use rows::{Rows, to_column, values_table};
+pub use selector::VectorSelector;
 pub use simd::{Level, level};
+pub use sink::{Best, Groups, Partial};
 pub use support::supports;
 pub use tandem_column::{Class, Error, MemoryBudget, Reservation, Result};
 pub use vector::{BytesVector, Values, Vector};

@@ -29,7 +29,7 @@ impl Mask {
     /// Drops the rows of a run whose value is not within `low ..= high`.
     pub(crate) fn keep_between(&mut self, base: i64, codes: &Codes, start: usize, count: usize, low: i64, high: i64) {
         let fresh = std::mem::take(&mut self.fresh);
-        with_codes!(codes, c => match code_range(c, base, low, high) {
+        with_codes!(codes, c => match code_range(base, low, high) {
             Some((low, span)) => mask_range(&c[start..start + count], low, span, fresh, &mut self.words),
             None => self.words.fill(0),
         });
@@ -65,7 +65,7 @@ impl Mask {
 }
 
 /// Translates a range of values to a first code and a span; `None` if no code can be within.
-fn code_range<T: Code>(_: &[T], base: i64, low: i64, high: i64) -> Option<(T, T)> {
+fn code_range<T: Code>(base: i64, low: i64, high: i64) -> Option<(T, T)> {
     if T::MAX == u64::MAX {
         // Codes of 64 bits may wrap around: then values below the base have the largest codes.
         let (first, span) = (low.wrapping_sub(base) as u64, high.wrapping_sub(low) as u64);
@@ -76,9 +76,17 @@ fn code_range<T: Code>(_: &[T], base: i64, low: i64, high: i64) -> Option<(T, T)
     (first <= last).then(|| (T::truncate(first as u64), T::truncate((last - first) as u64)))
 }
 
-/// Translates a range of values to a first code and how many follow it; `None` if no code can be within.
-pub fn code_bounds(base: i64, codes: &Codes, low: i64, high: i64) -> Option<(u64, u64)> {
-    with_codes!(codes, c => code_range(c, base, low, high).map(|(first, span)| (first.widen(), span.widen())))
+/// Translates a range of values to a first code, of so many bytes, and how many follow it; `None` if no code can be within.
+pub fn code_bounds(base: i64, width: usize, low: i64, high: i64) -> Option<(u64, u64)> {
+    fn bounds<T: Code>(base: i64, low: i64, high: i64) -> Option<(u64, u64)> {
+        code_range::<T>(base, low, high).map(|(first, span)| (first.widen(), span.widen()))
+    }
+    match width {
+        1 => bounds::<u8>(base, low, high),
+        2 => bounds::<u16>(base, low, high),
+        4 => bounds::<u32>(base, low, high),
+        _ => bounds::<u64>(base, low, high),
+    }
 }
 
 /// Keeps `low ≤ code ≤ low + span` of a run, or of what is left of it.

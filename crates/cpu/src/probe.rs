@@ -13,15 +13,16 @@ use std::{
 };
 
 use tandem_column::{Result, Type};
-use tandem_pipeline::{Expr, JoinKind, SlotId, UserFunction};
+use tandem_pipeline::{JoinKind, SlotId, UserFunction};
+use tandem_plan::{Build, PhysicalProbe};
 
 use crate::{
     Reservation, Values, Vector,
-    build::Build,
     evaluate::{self, Slots},
     frame::{Frame, Matches, NO_MATCH, fetch_matches, text_bytes},
     job::Settings,
     kernel::Rows,
+    lookup,
 };
 
 /// Pairs made at once when rows repeat: a few vectors' worth, so that a cross join stays in cache.
@@ -29,17 +30,12 @@ const PAIRS: usize = 1 << 14;
 
 /// A probe made ready.
 pub(crate) struct ProbeStep {
+    /// The pipeline's step.
     pub(crate) step: usize,
     /// Which counter it reports to.
     pub(crate) counter: usize,
+    pub(crate) probe: PhysicalProbe,
     pub(crate) build: Arc<Build>,
-    pub(crate) kind: JoinKind,
-    pub(crate) keys: Vec<Expr>,
-    pub(crate) residual: Option<Expr>,
-    /// The first slot that this step adds.
-    pub(crate) first: SlotId,
-    pub(crate) null_equals_null: bool,
-    pub(crate) null_aware: bool,
     /// Set for each entry that found a row, where the kind asks for it.
     pub(crate) matched: Option<Vec<AtomicU8>>,
 }
@@ -48,6 +44,11 @@ pub(crate) struct ProbeStep {
 pub(crate) type Next<'n, 'a> = &'n mut dyn FnMut(Frame<'a>) -> Result<()>;
 
 impl ProbeStep {
+    pub(crate) fn new(step: usize, counter: usize, probe: &PhysicalProbe, build: &Arc<Build>) -> ProbeStep {
+        let matched = probe.kind.emits_build_rows().then(|| (0..build.entries()).map(|_| AtomicU8::new(0)).collect());
+        ProbeStep { step, counter, probe: probe.clone(), build: build.clone(), matched }
+    }
+
     pub(crate) fn run<'a>(
         &self,
         frame: Frame<'a>,
@@ -56,9 +57,9 @@ impl ProbeStep {
         next: Next<'_, 'a>,
     ) -> Result<()> {
         let keys =
-            self.keys.iter().map(|key| evaluate::evaluate(key, &frame, functions)).collect::<Result<Vec<_>>>()?;
-        let found = self.build.find(&keys, frame.count(), self.null_equals_null);
-        if self.residual.is_none() && (self.build.is_unique() || self.only_existence()) {
+            self.probe.keys.iter().map(|key| evaluate::evaluate(key, &frame, functions)).collect::<Result<Vec<_>>>()?;
+        let found = lookup::find(&self.build, &keys, frame.count(), self.probe.null_equals_null);
+        if self.probe.residual.is_none() && (self.build.is_unique() || self.only_existence()) {
             return self.run_single(frame, &keys, &found, next);
         }
         let mut hit = vec![0u8; frame.count()];
@@ -66,16 +67,16 @@ impl ProbeStep {
             settings.check()?;
             pairs_of.iter().for_each(|position| hit[*position as usize] = 1);
             self.mark(entries.iter().copied());
-            if matches!(self.kind, JoinKind::Inner | JoinKind::Left | JoinKind::Right | JoinKind::Full)
+            if matches!(self.probe.kind, JoinKind::Inner | JoinKind::Left | JoinKind::Right | JoinKind::Full)
                 && !pairs_of.is_empty()
             {
                 let mut pairs = frame.take(pairs_of, self.step)?;
-                pairs.set_matches(self.step, Matches::Listed(Rc::new(entries.to_vec())));
+                pairs.set_matches(self.probe.lookup, Matches::Listed(Rc::new(entries.to_vec())));
                 next(pairs)?;
             }
             Ok(())
         })?;
-        match self.kind {
+        match self.probe.kind {
             JoinKind::Inner | JoinKind::Right | JoinKind::RightSemi | JoinKind::RightAnti => Ok(()),
             JoinKind::Left | JoinKind::Full => {
                 let rest = positions(&hit, 0);
@@ -83,7 +84,7 @@ impl ProbeStep {
                     return Ok(());
                 }
                 let mut unmatched = frame.take(&rest, self.step)?;
-                unmatched.set_matches(self.step, Matches::Listed(Rc::new(vec![NO_MATCH; rest.len()])));
+                unmatched.set_matches(self.probe.lookup, Matches::Listed(Rc::new(vec![NO_MATCH; rest.len()])));
                 next(unmatched)
             }
             JoinKind::Semi | JoinKind::Anti | JoinKind::Mark => self.existence(frame, &keys, hit, next),
@@ -92,7 +93,7 @@ impl ProbeStep {
 
     /// Tells whether the rows that come out depend only on whether a match exists.
     fn only_existence(&self) -> bool {
-        matches!(self.kind, JoinKind::Semi | JoinKind::Anti | JoinKind::Mark)
+        matches!(self.probe.kind, JoinKind::Semi | JoinKind::Anti | JoinKind::Mark)
     }
 
     /// Runs a probe that finds at most one entry a row, without a residual.
@@ -104,7 +105,7 @@ impl ProbeStep {
         next: Next<'_, 'a>,
     ) -> Result<()> {
         self.mark(found.iter().filter(|(start, end)| start < end).map(|(start, _)| *start));
-        match self.kind {
+        match self.probe.kind {
             JoinKind::Inner | JoinKind::Right => {
                 let (mut kept, mut entries) = (Vec::with_capacity(found.len()), Vec::with_capacity(found.len()));
                 for (position, (start, end)) in found.iter().enumerate() {
@@ -119,12 +120,12 @@ impl ProbeStep {
                 if kept.len() < found.len() {
                     frame = frame.take(&kept, self.step)?;
                 }
-                frame.set_matches(self.step, Matches::Listed(Rc::new(entries)));
+                frame.set_matches(self.probe.lookup, Matches::Listed(Rc::new(entries)));
                 next(frame)
             }
             JoinKind::Left | JoinKind::Full => {
                 let entries = found.iter().map(|(start, end)| if start < end { *start } else { NO_MATCH });
-                frame.set_matches(self.step, Matches::Listed(Rc::new(entries.collect())));
+                frame.set_matches(self.probe.lookup, Matches::Listed(Rc::new(entries.collect())));
                 next(frame)
             }
             JoinKind::Semi | JoinKind::Anti | JoinKind::Mark => {
@@ -138,16 +139,16 @@ impl ProbeStep {
     /// Emits rows by whether they have a match.
     fn existence<'a>(&self, mut frame: Frame<'a>, keys: &[Rc<Vector>], hit: Vec<u8>, next: Next<'_, 'a>) -> Result<()> {
         let unknown = |row: usize| {
-            self.null_aware
+            self.probe.null_aware
                 && self.build.rows > 0
                 && hit[row] == 0
                 && (self.build.null_key || keys.iter().any(|key| !key.is_valid(row)))
         };
-        match self.kind {
+        match self.probe.kind {
             JoinKind::Mark => {
                 let valid: Vec<u8> = (0..hit.len()).map(|row| !unknown(row) as u8).collect();
                 let valid = valid.contains(&0).then_some(valid);
-                frame.store(self.first, Rc::new(Vector { values: Values::Boolean(hit), valid }));
+                frame.store(self.probe.first, Rc::new(Vector { values: Values::Boolean(hit), valid }));
                 next(frame)
             }
             kind => {
@@ -174,9 +175,9 @@ impl ProbeStep {
     ) -> Result<()> {
         let (mut positions, mut entries) = (Vec::with_capacity(PAIRS), Vec::with_capacity(PAIRS));
         let mut flush = |positions: &mut Vec<u32>, entries: &mut Vec<u32>| -> Result<()> {
-            if let (Some(residual), false) = (&self.residual, positions.is_empty()) {
+            if let (Some(residual), false) = (&self.probe.residual, positions.is_empty()) {
                 let text = frame.layout.text();
-                let pairs = Pairs { frame, first: self.first, positions, entries, build: &self.build, text };
+                let pairs = Pairs { frame, first: self.probe.first, positions, entries, build: &self.build, text };
                 let kept = evaluate::select(residual, &pairs, functions)?;
                 let pick = |list: &[u32]| kept.iter().map(|k| list[*k as usize]).collect::<Vec<_>>();
                 (*positions, *entries) = (pick(positions), pick(entries));
@@ -204,10 +205,20 @@ impl ProbeStep {
         }
     }
 
+    /// Notes entries with a flag that is not 0.
+    pub(crate) fn mark_flags(&self, flags: &[u8]) {
+        self.mark(flags.iter().enumerate().filter(|(_, flag)| **flag != 0).map(|(entry, _)| entry as u32));
+    }
+
+    /// Returns a flag for each entry: 1 if it found a row.
+    pub(crate) fn flags(&self) -> Vec<u8> {
+        self.matched.iter().flatten().map(|matched| matched.load(Ordering::Relaxed)).collect()
+    }
+
     /// Returns the entries that are emitted after the last row.
-    pub(crate) fn leftover(&self) -> Vec<u32> {
+    pub(crate) fn unmatched(&self) -> Vec<u32> {
         let Some(matched) = &self.matched else { return Vec::new() };
-        let wanted = (self.kind == JoinKind::RightSemi) as u8;
+        let wanted = (self.probe.kind == JoinKind::RightSemi) as u8;
         let entries = (0..self.build.entries()).filter(|e| self.build.is_entry(*e));
         entries.filter(|e| matched[*e].load(Ordering::Relaxed) == wanted).map(|e| e as u32).collect()
     }

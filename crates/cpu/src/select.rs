@@ -3,19 +3,22 @@
 //! Range filters over a run of rows become bit masks, which cost next to nothing; set filters follow; among each, the one
 //! that drops most rows per cost is first. General expressions see only what is left.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use tandem_column::{BLOCK_ROWS, Column, Part, Result};
-use tandem_pipeline::UserFunction;
+use tandem_column::{BLOCK_ROWS, Column, Part, Result, Table};
+use tandem_pipeline::{Expr, UserFunction};
+use tandem_plan::{Action, Physical, Set};
 
 use crate::{
-    evaluate::{self, Slots},
-    filter::Filter,
-    frame::{Frame, Layout, Origin},
-    job::Counter,
+    contribution::Counter,
+    evaluate,
+    frame::Frame,
     kernel,
     mask::Mask,
-    set::{self, CodeSet, Set},
+    set::{self, CodeSet},
 };
 
 /// Vectors between two looks at the order of set filters.
@@ -26,18 +29,26 @@ const SPARSE: f64 = 0.3;
 /// Filters that may run in any order, and behind them general ones in theirs.
 #[derive(Default)]
 pub(crate) struct Selection {
-    /// Each filter with the step it belongs to, whose liveness applies.
     filters: Vec<Placed>,
 }
 
-pub(crate) struct Placed {
-    pub(crate) filter: Filter,
-    /// A set filter laid out for its column's codes, where all parts have the same.
-    pub(crate) aligned: Option<CodeSet>,
-    /// The step after which liveness is read.
-    pub(crate) step: usize,
+/// One filter of a selection.
+struct Placed {
+    test: Test,
+    /// The pipeline's step after which liveness is read: other conjuncts of the same step may still read what is live
+    /// before it.
+    live: usize,
     /// Which counter it reports to.
-    pub(crate) counter: usize,
+    counter: usize,
+}
+
+enum Test {
+    /// The source column's value (or code) is within these bounds and not null.
+    Between { column: usize, low: i64, high: i64 },
+    /// The source column's value (or code) is in the set and not null.
+    Member { column: usize, set: Arc<Set>, aligned: Option<CodeSet> },
+    /// Any expression.
+    General(Expr),
 }
 
 /// One worker's measurements of a selection.
@@ -55,22 +66,30 @@ pub(crate) struct SelectionState {
 }
 
 impl Selection {
-    pub(crate) fn push(&mut self, placed: Placed) {
-        self.filters.push(placed);
-    }
-
-    /// Returns the filters in the order they were planned.
-    pub(crate) fn filters(&self) -> impl Iterator<Item = &Filter> {
-        self.filters.iter().map(|placed| &placed.filter)
+    /// Adds a step that filters, which reports to a counter; `false` if it does something else.
+    pub(crate) fn push(&mut self, physical: &Physical, table: &Table, counter: usize) -> bool {
+        let step = &physical.body.steps[counter];
+        let test = match &step.action {
+            Action::Between { column, low, high } => Test::Between { column: *column, low: *low, high: *high },
+            Action::Member { column, set } => {
+                let set = &physical.sets[*set];
+                let aligned = align(set, physical.body.domains[*column].range, table, *column);
+                Test::Member { column: *column, set: set.clone(), aligned }
+            }
+            Action::Filter(expr) => Test::General(expr.clone()),
+            Action::Probe(_) | Action::Let { .. } => return false,
+        };
+        self.filters.push(Placed { test, live: step.of.saturating_sub(1), counter });
+        true
     }
 
     pub(crate) fn state(&self) -> SelectionState {
-        let positions = |wanted: fn(&Filter) -> bool| {
-            self.filters.iter().enumerate().filter(|(_, placed)| wanted(&placed.filter)).map(|(i, _)| i).collect()
+        let positions = |wanted: fn(&Test) -> bool| {
+            self.filters.iter().enumerate().filter(|(_, placed)| wanted(&placed.test)).map(|(i, _)| i).collect()
         };
         SelectionState {
-            ranges: positions(|filter| matches!(filter, Filter::Between { .. })),
-            sets: positions(|filter| matches!(filter, Filter::Member { .. })),
+            ranges: positions(|test| matches!(test, Test::Between { .. })),
+            sets: positions(|test| matches!(test, Test::Member { .. })),
             seen: vec![(0, 0); self.filters.len()],
             vectors: 0,
             mask: Mask::default(),
@@ -78,49 +97,16 @@ impl Selection {
         }
     }
 
-    /// Tells whether block statistics exclude every row of a morsel.
-    pub(crate) fn excludes(&self, layout: &Layout, part: &Part, start: usize) -> bool {
-        self.filters.iter().any(|placed| {
-            let (slot, low, high) = match &placed.filter {
-                Filter::Between { slot, low, high } => (*slot, *low, *high),
-                Filter::Member { slot, set } => {
-                    (*slot, set.min, set.min.saturating_add_unsigned(set.domain.saturating_sub(1)))
-                }
-                Filter::General(_) => return false,
-            };
-            let Origin::Source(column) = layout.origins[slot] else { return false };
-            let column = &part.columns[column];
-            match column.blocks.get(start / BLOCK_ROWS) {
-                Some(block) => block.range.is_some_and(|(min, max)| max < low || min > high),
-                None => false,
-            }
-        })
-    }
-
     /// Returns for each filter whether block statistics show that every row of a morsel passes.
-    pub(crate) fn covered(&self, layout: &Layout, part: &Part, start: usize) -> Vec<bool> {
+    pub(crate) fn covered(&self, part: &Part, start: usize) -> Vec<bool> {
         let covers = |placed: &Placed| {
-            let Filter::Between { slot, low, high } = &placed.filter else { return false };
-            let Origin::Source(column) = layout.origins[*slot] else { return false };
+            let Test::Between { column, low, high } = placed.test else { return false };
             let column = &part.columns[column];
             let block = column.blocks.get(start / BLOCK_ROWS);
-            let inside = block.and_then(|b| b.range).is_some_and(|(min, max)| *low <= min && max <= *high);
+            let inside = block.and_then(|b| b.range).is_some_and(|(min, max)| low <= min && max <= high);
             inside && column.validity.is_none()
         };
         self.filters.iter().map(covers).collect()
-    }
-
-    /// Drops the rows of a frame that some filter does not keep; `None` if none is left.
-    pub(crate) fn apply<'a>(
-        &self,
-        frame: Frame<'a>,
-        counters: &mut [Counter],
-        functions: &[Arc<UserFunction>],
-    ) -> Result<Option<Frame<'a>>> {
-        match self.apply_encoded(frame, counters)? {
-            Some(frame) => self.apply_general(frame, counters, functions),
-            None => Ok(None),
-        }
     }
 
     /// Drops the rows of a frame that some general expression does not keep; `None` if none is left.
@@ -131,15 +117,15 @@ impl Selection {
         functions: &[Arc<UserFunction>],
     ) -> Result<Option<Frame<'a>>> {
         for placed in &self.filters {
-            let Filter::General(expr) = &placed.filter else { continue };
+            let Test::General(expr) = &placed.test else { continue };
             let began = Instant::now();
             let kept = evaluate::select(expr, &frame, functions)?;
-            count(&mut counters[placed.counter], frame.count(), kept.len(), began);
+            counters[placed.counter].count(frame.count(), kept.len(), began.elapsed());
             if kept.is_empty() {
                 return Ok(None);
             }
             if kept.len() < frame.count() {
-                frame = frame.take(&kept, placed.step)?;
+                frame = frame.take(&kept, placed.live)?;
             }
         }
         Ok(Some(frame))
@@ -149,7 +135,6 @@ impl Selection {
     /// every row passes without a look.
     pub(crate) fn apply_run(
         &self,
-        layout: &Layout,
         part: &Part,
         start: usize,
         count: usize,
@@ -158,22 +143,18 @@ impl Selection {
         counters: &mut [Counter],
     ) -> Option<usize> {
         state.begin(self, count);
-        let column = |slot: usize| match layout.origins[slot] {
-            Origin::Source(column) => &*part.columns[column],
-            _ => unreachable!("encoded filters read source columns"),
-        };
         let mut left = count;
         for at in 0..state.ranges.len() {
             let index = state.ranges[at];
             let placed = &self.filters[index];
-            let Filter::Between { slot, low, high } = &placed.filter else { continue };
+            let Test::Between { column, low, high } = placed.test else { continue };
             if covered.get(index) == Some(&true) {
                 continue;
             }
             let clock = state.clock();
-            let column = column(*slot);
+            let column = &*part.columns[column];
             let (base, codes) = kernel::encoded(column).expect("range filters are on encoded columns");
-            state.mask.keep_between(base, codes, start, count, *low, *high);
+            state.mask.keep_between(base, codes, start, count, low, high);
             if let Some(validity) = &column.validity {
                 state.mask.keep_where(|row| validity.get(start + row));
             }
@@ -193,11 +174,11 @@ impl Selection {
         for at in 0..state.sets.len() {
             let index = state.sets[at];
             let placed = &self.filters[index];
-            let Filter::Member { slot, set } = &placed.filter else { continue };
+            let Test::Member { column, set, aligned } = &placed.test else { continue };
             let clock = state.clock();
-            let column = column(*slot);
+            let column = &*part.columns[*column];
             let (base, codes) = kernel::encoded(column).expect("set filters are on encoded columns");
-            let aligned = placed.aligned.as_ref();
+            let aligned = aligned.as_ref();
             let kept = match listed {
                 None => set::list_members(base, codes, start, count, &state.mask, set, aligned, &mut state.rows),
                 Some(kept) => set::refine_members(base, codes, &mut state.rows[..kept], set, aligned),
@@ -213,39 +194,6 @@ impl Selection {
             }
         }
         listed
-    }
-
-    /// Applies the encoded filters to a frame that is no longer a run of the source.
-    fn apply_encoded<'a>(&self, mut frame: Frame<'a>, counters: &mut [Counter]) -> Result<Option<Frame<'a>>> {
-        for placed in &self.filters {
-            let began = Instant::now();
-            let before = frame.count();
-            let (slot, test): (_, Box<dyn Fn(i64) -> bool>) = match &placed.filter {
-                Filter::General(_) => continue,
-                Filter::Between { slot, low, high } => (*slot, Box::new(move |v| (*low..=*high).contains(&v))),
-                Filter::Member { slot, set } => {
-                    let set: &Set = set;
-                    (*slot, Box::new(move |v| set.contains(v)))
-                }
-            };
-            let vector = frame.vector(slot)?;
-            let value = |row: usize| match &vector.values {
-                crate::Values::Int(values) => values[row],
-                crate::Values::Boolean(values) => values[row].into(),
-                crate::Values::Code { codes, .. } => codes[row].into(),
-                _ => 0,
-            };
-            let kept: Vec<u32> =
-                (0..before as u32).filter(|row| vector.is_valid(*row as usize) && test(value(*row as usize))).collect();
-            count(&mut counters[placed.counter], before, kept.len(), began);
-            if kept.is_empty() {
-                return Ok(None);
-            }
-            if kept.len() < before {
-                frame = frame.take(&kept, placed.step)?;
-            }
-        }
-        Ok(Some(frame))
     }
 }
 
@@ -273,7 +221,7 @@ impl SelectionState {
 impl Placed {
     /// About what a row costs, relative to other filters of the kind.
     fn cost(&self) -> f64 {
-        let Filter::Member { set, .. } = &self.filter else { return 1.0 };
+        let Test::Member { set, .. } = &self.test else { return 1.0 };
         // A lookup costs more where the set does not fit the first or second level of cache.
         match set.bits.len() {
             0..=16_384 => 1.0,
@@ -298,18 +246,8 @@ impl SelectionState {
 
 impl Clock {
     fn stop(self, counter: &mut Counter, rows_in: usize, rows_out: usize) {
-        counter.rows_in += rows_in as u64;
-        counter.rows_out += rows_out as u64;
-        if let Some(began) = self.0 {
-            counter.time += began.elapsed() * TIMED;
-        }
+        counter.count(rows_in, rows_out, self.0.map_or(Duration::ZERO, |began| began.elapsed() * TIMED));
     }
-}
-
-fn count(counter: &mut Counter, rows_in: usize, rows_out: usize, began: Instant) {
-    counter.rows_in += rows_in as u64;
-    counter.rows_out += rows_out as u64;
-    counter.time += began.elapsed();
 }
 
 fn keep_valid(column: &Column, rows: &mut [u32]) -> usize {
@@ -320,4 +258,20 @@ fn keep_valid(column: &Column, rows: &mut [u32]) -> usize {
         kept += validity.get(rows[at] as usize) as usize;
     }
     kept
+}
+
+/// Lays a set out for a column's codes, if every part counts them from the same value.
+fn align(set: &Set, range: Option<(i64, i64)>, table: &Table, column: usize) -> Option<CodeSet> {
+    let mut parts = table.parts.iter().map(|part| part.columns[column].code_form());
+    let (base, mut width) = parts.next()??;
+    for part in parts {
+        let (_, other) = part.filter(|(other, _)| *other == base)?;
+        width = width.max(other);
+    }
+    let (low, high) = range?;
+    // Values below the base have codes that wrap around.
+    let last = high.checked_sub(base).filter(|_| low >= base)?;
+    // A set of more codes than the table has rows is not worth the laying out.
+    let last = u64::try_from(last).ok().filter(|last| *last <= table.rows() as u64)?;
+    Some(CodeSet::new(set, base, width, last))
 }

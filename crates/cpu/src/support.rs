@@ -1,7 +1,7 @@
 //! What this executor cannot run yet, with the reason.
 
 use tandem_column::{Error, Repr, Result, Type};
-use tandem_pipeline::{Expr, Phase, Pipeline, Query, Sink, Slot, Step};
+use tandem_pipeline::{Expr, Pipeline, Query, Sink, Slot, Step};
 
 use crate::evaluate;
 
@@ -47,11 +47,10 @@ fn pipeline_supported(query: &Query, pipeline: &Pipeline) -> Result<()> {
         }
     }
     match &pipeline.sink {
-        Sink::Build { keys, .. } => keys.iter().try_for_each(|expr| expression(expr, &pipeline.slots)),
-        Sink::Aggregate { phase, aggregates, .. } => {
-            if *phase == Phase::Final {
-                return Err(Error::unsupported("the final half of an aggregation is not computed here yet"));
-            }
+        Sink::Build { keys, .. } | Sink::Partition { keys, .. } => {
+            keys.iter().try_for_each(|expr| expression(expr, &pipeline.slots))
+        }
+        Sink::Aggregate { aggregates, .. } => {
             for aggregate in aggregates {
                 let kind = aggregate.argument.map(|slot| &pipeline.slots[slot].kind);
                 if kind == Some(&Type::Null) {
@@ -61,7 +60,6 @@ fn pipeline_supported(query: &Query, pipeline: &Pipeline) -> Result<()> {
             Ok(())
         }
         Sink::Window { .. } => Err(Error::unsupported("window functions run on the host")),
-        Sink::Partition { .. } => Err(Error::unsupported("partitioning for an exchange is not computed here yet")),
         Sink::Sort { .. } | Sink::Materialize { .. } => Ok(()),
     }
 }

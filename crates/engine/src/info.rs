@@ -121,6 +121,7 @@ fn encoding(table: &Table, position: usize) -> (String, Option<usize>) {
         Data::Float64(_) => "f64".to_string(),
         Data::Dictionary { codes, dictionary } => format!("dictionary of {}, {}", dictionary.len(), name(codes)),
         Data::Bytes { .. } => "plain bytes".to_string(),
+        Data::Remote(_) => "on a device".to_string(),
     };
     let nulls = table.parts.iter().any(|part| part.columns[position].validity.is_some());
     (if nulls { format!("{text}, nulls") } else { text }, width(&widest.data))
@@ -146,7 +147,7 @@ fn width(data: &Data) -> Option<usize> {
         Data::Wide(_) => Some(16),
         Data::Float32(_) => Some(4),
         Data::Float64(_) => Some(8),
-        Data::Bytes { .. } => None,
+        Data::Bytes { .. } | Data::Remote(_) => None,
     }
 }
 

@@ -118,7 +118,7 @@ pub enum Sink {
     Aggregate { keys: Vec<SlotId>, aggregates: Vec<Aggregate>, phase: Phase }, // keys' columns, then aggregates'
     Sort { keys: Vec<SortKey>, skip: usize, fetch: Option<usize>, output: Vec<SlotId> }, // with fetch: top-k
     Window { partition: Vec<SlotId>, order: Vec<SortKey>, functions: Vec<Window>, output: Vec<SlotId> }, // output, then functions
-    Partition { keys: Vec<Expr>, parts: usize, output: Vec<SlotId> }, // rows by hash of keys, for an exchange
+    Partition { keys: Vec<Expr>, parts: usize, output: Vec<SlotId> }, // rows by hash of keys, for an exchange: see `crate::partition`
     Materialize { skip: usize, fetch: Option<usize>, output: Vec<SlotId> }, // rows as they come
 }
 

@@ -7,12 +7,12 @@
 
 mod expr;
 mod function;
-pub mod fused;
 pub mod interpret;
 mod ir;
 mod kind;
 mod names;
 pub mod parse;
+pub mod partition;
 pub mod print;
 pub mod proto;
 #[cfg(any(test, feature = "random"))]

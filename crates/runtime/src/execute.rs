@@ -6,11 +6,16 @@ use std::{
     time::Instant,
 };
 
+use tandem_codegen::KernelSink;
 use tandem_column::{Error, Result, Table};
-use tandem_cpu::{Build, Job, MemoryBudget, Output, Reservation, Settings, Worker};
-use tandem_pipeline::{Expr, Pipeline, Query, Sink, Source, Step};
+use tandem_cpu::{Contents, Contribution, Job, MemoryBudget, Output, Reservation, Settings, VectorSelector, Worker};
+use tandem_pipeline::{Pipeline, Query, Sink, Source};
+use tandem_plan::{Build, Planning, SinkPlan};
 
-use crate::{Accelerator, Cancel, DeviceMetrics, PipelineMetrics, Progress, QueryMetrics, Runtime, device::share};
+use crate::{
+    Accelerator, Cancel, DeviceMetrics, PipelineMetrics, Progress, QueryMetrics, Runtime,
+    device::{fetches_source, kernel_sink, share},
+};
 
 /// The rows that a query's sources name.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +39,7 @@ pub struct Options {
     pub cancel: Cancel,
     /// Counts the rows done.
     pub progress: Arc<Progress>,
-    /// The devices that share a pipeline's parts, where they can run it; all others run on the processor.
+    /// The devices that share a pipeline's parts, where they can run it; all others run on the CPU.
     pub devices: Vec<Arc<Accelerator>>,
 }
 
@@ -43,7 +48,7 @@ impl Default for Options {
         let settings = Settings::default();
         Options {
             vector_rows: settings.vector_rows,
-            force_collisions: settings.force_collisions,
+            force_collisions: false,
             memory: settings.memory,
             cancel: Cancel::new(),
             progress: Arc::default(),
@@ -98,7 +103,6 @@ impl Runtime {
         }
         let settings = Settings {
             vector_rows: options.vector_rows.max(1),
-            force_collisions: options.force_collisions,
             memory: options.memory.clone(),
             stop: options.cancel.flag(),
         };
@@ -126,35 +130,36 @@ impl Way<'_> {
         let Left { table, on } = self.source(id)?;
         let rows_in = table.rows() as u64;
         options.progress.total.fetch_add(rows_in, Ordering::Relaxed);
-        let mut job = self.job(id, table)?;
+        let mut ready = self.ready(id, table, devices)?;
         // Rows that are on one device are computed there, unless values of theirs are wanted here.
-        let mut away = on.is_some();
-        if away && (devices.is_empty() || job.fetches_source()) {
-            job = self.job_here(id)?;
-            away = false;
+        let mut remote = on.is_some();
+        if remote && (devices.is_empty() || ready.sink.as_ref().is_ok_and(fetches_source)) {
+            ready = self.ready_here(id, devices)?;
+            remote = false;
         }
-        let devices = if let (Some(on), true) = (&on, away) { std::slice::from_ref(on) } else { devices };
+        let devices = if let (Some(on), true) = (&on, remote) { std::slice::from_ref(on) } else { devices };
         let mut place = Place::default();
-        let workers = match place.on_devices(id, &job, devices, options) {
-            Some(workers) => workers,
+        let contributions = match place.on_devices(id, &ready, devices, options) {
+            Some(contributions) => contributions,
             None => {
-                if away {
-                    job = self.job_here(id)?;
+                if remote {
+                    ready = self.ready_here(id, &[])?;
                 }
-                self.runtime.on_processor(&job, options)?
+                self.runtime.on_cpu(&ready.job, options)?
             }
         };
-        options.progress.done.fetch_add(job.skipped() as u64, Ordering::Relaxed);
+        let job = &ready.job;
+        options.progress.done.fetch_add(job.physical().skipped as u64, Ordering::Relaxed);
         let parallel = |tasks: usize, task: &(dyn Fn(usize) -> Result<()> + Sync)| {
             self.runtime.parallel(tasks, &options.cancel, task)
         };
-        let (output, steps) = job.finish(workers, &parallel)?;
+        let (output, steps) = job.finish(contributions, &parallel)?;
         let metrics = PipelineMetrics {
             rows_in,
             rows_out: steps.last().map_or(0, |sink| sink.rows_out),
-            rows_skipped: job.skipped() as u64,
+            rows_skipped: job.physical().skipped as u64,
             elapsed: began.elapsed(),
-            notes: job.notes().to_vec(),
+            notes: job.physical().notes.clone(),
             steps,
             device: place.device,
             reason: place.reason,
@@ -162,17 +167,30 @@ impl Way<'_> {
         Ok((output, metrics))
     }
 
-    fn job(&self, id: usize, table: Arc<Table>) -> Result<Job> {
-        let mut job = Job::new(self.query, id, table, &|build| self.builds.get(&build).cloned(), &self.settings)?;
-        if merges(self.query, id, job.table(), self.inputs) {
-            job.merge();
-        }
-        Ok(job)
+    /// Plans a pipeline and makes it ready to run.
+    fn ready(&self, id: usize, table: Arc<Table>, devices: &[Arc<Accelerator>]) -> Result<Ready> {
+        let sorted = |table: &str, column: usize| {
+            let statistics = self.inputs.tables.get(table).and_then(|table| table.statistics.get(column));
+            statistics.is_some_and(|statistics| statistics.sorted)
+        };
+        let planning = Planning {
+            builds: &|build| self.builds.get(&build).cloned(),
+            sorted: &sorted,
+            selector: &VectorSelector { functions: &self.query.functions, memory: &self.options.memory },
+            collide: self.options.force_collisions,
+        };
+        let physical = Arc::new(tandem_plan::plan(self.query, id, &table, &planning)?);
+        let sink = match devices.is_empty() {
+            true => Err(Error::unsupported("no device was asked for")),
+            false => kernel_sink(&physical, &table),
+        };
+        Ok(Ready { job: Job::new(physical, table, &self.settings), sink })
     }
 
-    fn job_here(&mut self, id: usize) -> Result<Job> {
+    /// Makes a pipeline ready to run over rows whose values are all here.
+    fn ready_here(&mut self, id: usize, devices: &[Arc<Accelerator>]) -> Result<Ready> {
         let table = self.source_here(id)?;
-        self.job(id, table)
+        self.ready(id, table, devices)
     }
 
     /// Keeps what a pipeline left for later ones.
@@ -180,7 +198,7 @@ impl Way<'_> {
         let held = Reservation::new(&self.options.memory, "what a pipeline leaves");
         self.held.entry(id).or_insert(held).grow_to(output.byte_len())?;
         match output {
-            Output::Rows(table) => {
+            Output::Rows(table) | Output::Partitions(table, _) => {
                 let on = self.options.devices.iter().find(|device| device.keeps(&table)).cloned();
                 self.rows.insert(id, Left { table: Arc::new(table), on });
             }
@@ -253,19 +271,28 @@ impl Way<'_> {
     }
 }
 
+/// A pipeline ready to run in any place.
+struct Ready {
+    job: Job,
+    /// What a kernel's rows end in, or why there is no kernel.
+    sink: Result<KernelSink>,
+}
+
 impl Runtime {
     /// Runs a job's morsels on the pool's workers.
-    fn on_processor(&self, job: &Job, options: &Options) -> Result<Vec<Worker>> {
-        self.parallel_with(
-            job.morsels(),
+    fn on_cpu(&self, job: &Job, options: &Options) -> Result<Vec<Contribution>> {
+        let morsels = &job.physical().morsels;
+        let workers = self.parallel_with(
+            morsels.len(),
             &options.cancel,
             || job.worker(),
             |worker, morsel| {
                 job.run(worker, morsel)?;
-                options.progress.done.fetch_add(job.morsel_rows(morsel) as u64, Ordering::Relaxed);
+                options.progress.done.fetch_add(morsels[morsel].count as u64, Ordering::Relaxed);
                 Ok(())
             },
-        )
+        )?;
+        Ok(workers.into_iter().map(Worker::finish).collect())
     }
 }
 
@@ -277,24 +304,29 @@ struct Place {
 }
 
 impl Place {
-    /// Runs a job on the devices, if there are any; `None`, with the reason, if the processor has to.
+    /// Runs a job on the devices, if there are any; `None`, with the reason, if the CPU has to.
     fn on_devices(
         &mut self,
         id: usize,
-        job: &Job,
+        ready: &Ready,
         devices: &[Arc<Accelerator>],
         options: &Options,
-    ) -> Option<Vec<Worker>> {
+    ) -> Option<Vec<Contribution>> {
         if devices.is_empty() {
             return None;
         }
-        match share(devices, id, job, &options.cancel) {
-            Ok((workers, metrics)) => {
-                let rows: usize = (0..job.morsels()).map(|morsel| job.morsel_rows(morsel)).sum();
+        let job = &ready.job;
+        let ran = match &ready.sink {
+            Ok(sink) => share(devices, id, job, sink, &options.cancel),
+            Err(error) => Err(error.clone()),
+        };
+        match ran {
+            Ok((contributions, metrics)) => {
+                let rows: usize = job.physical().morsels.iter().map(|morsel| morsel.count).sum();
                 options.progress.done.fetch_add(rows as u64, Ordering::Relaxed);
                 self.device = Some(metrics);
-                self.reason = job.rest(&workers).map(str::to_string);
-                Some(workers)
+                self.reason = left_to_cpu(job, &contributions).map(str::to_string);
+                Some(contributions)
             }
             Err(error) => {
                 job.begin_again();
@@ -305,24 +337,22 @@ impl Place {
     }
 }
 
-/// Tells whether rows come to a build in the order of its only key, and so do the rows of all probes of it.
-fn merges(query: &Query, id: usize, table: &Table, inputs: &Inputs) -> bool {
-    let in_order = |pipeline: &Pipeline, keys: &[Expr]| match (&pipeline.source, keys) {
-        (Source::Table { table, columns }, [Expr::Slot(slot)]) => {
-            let column = columns.get(*slot).and_then(|column| inputs.tables.get(table)?.statistics.get(*column));
-            column.is_some_and(|column| column.sorted)
+/// Says what is left to the CPU when devices have computed the rows; `None` if nothing is.
+fn left_to_cpu(job: &Job, contributions: &[Contribution]) -> Option<&'static str> {
+    let rows = contributions.iter().any(|contribution| contribution.rows > 0);
+    let mut contents = contributions.iter().map(|contribution| &contribution.contents);
+    match &job.physical().sink {
+        SinkPlan::Build(_) if rows && contents.all(|contents| !matches!(contents, Contents::Build(_))) => {
+            Some("the hash table of the join is laid out by the CPU")
         }
-        _ => false,
-    };
-    let Sink::Build { keys, .. } = &query.pipelines[id].sink else { return false };
-    let emits = |step: &Step| matches!(step, Step::Probe(probe) if probe.kind.emits_build_rows());
-    let [Expr::Slot(key)] = keys.as_slice() else { return false };
-    table.statistics.get(*key).is_some_and(|column| column.sorted)
-        && !query.pipelines[id].steps.iter().any(emits)
-        && query.pipelines.iter().all(|pipeline| {
-            pipeline.steps.iter().all(|step| match step {
-                Step::Probe(probe) if probe.build == id => in_order(pipeline, &probe.keys),
-                _ => true,
-            })
-        })
+        SinkPlan::Sort(_)
+            if rows && contents.any(|contents| matches!(contents, Contents::Rows(rows) if !rows.sorted)) =>
+        {
+            Some("the rows of several devices are sorted by the CPU")
+        }
+        _ if job.physical().body.emits_build_rows() && !contributions.iter().any(|c| c.unmatched) => {
+            Some("unmatched rows of an outer join are added by the CPU")
+        }
+        _ => None,
+    }
 }

@@ -48,6 +48,7 @@ fn slice(column: &Column, rows: Range<usize>) -> Column {
             let bytes = Buffer::from_slice(&bytes[from as usize..to as usize]);
             Column::from_bytes(kind, shifted.into_buffer(), bytes, validity)
         }
+        Data::Remote(_) => unreachable!("files are decoded on the host"),
     }
 }
 

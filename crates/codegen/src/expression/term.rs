@@ -3,7 +3,8 @@
 //! An integer is held in as few bits as its range needs: the text of a kernel depends on which, not on the range itself.
 
 use tandem_column::{Error, Repr, Result, Type};
-use tandem_pipeline::{fused::Origin, range::Range};
+use tandem_pipeline::range::Range;
+use tandem_plan::Origin;
 
 /// How many bits hold an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

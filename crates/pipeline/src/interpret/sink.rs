@@ -1,9 +1,6 @@
 //! Where rows end: builds, groups, sorted and plain rows.
 
-use std::{
-    cmp::Ordering,
-    hash::{DefaultHasher, Hash, Hasher},
-};
+use std::cmp::Ordering;
 
 use hashbrown::HashMap;
 use tandem_column::{Result, Type};
@@ -11,6 +8,7 @@ use tandem_column::{Result, Type};
 use super::{Build, Evaluator, Outcome, Row, window};
 use crate::{
     Aggregate, Expr, Phase, Pipeline, Sink, Slot, SlotId, SortKey, Value,
+    partition::part_of,
     scalar::{self, aggregate::Accumulator},
 };
 
@@ -66,13 +64,6 @@ pub(super) fn compare_rows(left: &Row, right: &Row, keys: &[SortKey]) -> Orderin
     let compare =
         |key: &SortKey| scalar::order_nulls(&left[key.slot], &right[key.slot], key.descending, key.nulls_first);
     keys.iter().map(compare).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
-}
-
-/// Returns the part that a row with these keys belongs to.
-fn part_of(keys: &[Value], parts: usize) -> usize {
-    let mut hasher = DefaultHasher::new();
-    keys.hash(&mut hasher);
-    (hasher.finish() % parts as u64) as usize
 }
 
 /// Makes the accumulator of an aggregate over rows of these slots.

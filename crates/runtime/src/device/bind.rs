@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use tandem_codegen::{Binding, Kernel};
-use tandem_column::{Column, Data, Error, Part, Result};
+use tandem_column::{Column, Error, Part, Result};
 use tandem_cpu::code_bounds;
 use tandem_device::{Argument, Memory};
-use tandem_pipeline::fused::{Fused, FusedStep, Origin, Way};
+use tandem_plan::{Action, Body, Origin, Way};
 
 use super::data::Held;
 
@@ -62,7 +62,7 @@ pub(super) struct Outputs {
 /// Binds a kernel's arguments for one part that it does not exclude.
 pub(super) fn arguments<'a>(
     kernel: &Kernel,
-    fused: &Fused,
+    body: &Body,
     part: &Part,
     held: &'a HashMap<usize, Held>,
     shared: &'a Shared,
@@ -86,11 +86,11 @@ pub(super) fn arguments<'a>(
             Binding::Touched(column) => written(outputs.touched.get(column)),
             Binding::Base(column) => Argument::I64(of(*column)),
             Binding::Low(step) | Binding::Span(step) => {
-                let FusedStep::Between { column, low, high } = fused.steps[*step] else { return Err(missing()) };
-                let (base, codes) = part.columns[column].codes().ok_or_else(missing)?;
-                let (first, span) = code_bounds(base, codes, low, high).ok_or_else(missing)?;
+                let Action::Between { column, low, high } = body.steps[*step].action else { return Err(missing()) };
+                let (base, width) = part.columns[column].code_form().ok_or_else(missing)?;
+                let (first, span) = code_bounds(base, width, low, high).ok_or_else(missing)?;
                 let bound = if matches!(binding, Binding::Low(_)) { first } else { span };
-                match codes.width() {
+                match width {
                     1 => Argument::U8(bound as u8),
                     2 => Argument::U16(bound as u16),
                     4 => Argument::U32(bound as u32),
@@ -101,7 +101,7 @@ pub(super) fn arguments<'a>(
             Binding::SetBytes(set) => Argument::Memory(shared.sets[*set].bytes.as_ref().ok_or_else(missing)?),
             Binding::SetShift { set, column } => Argument::U32(of(*column).wrapping_sub(shared.sets[*set].low) as u32),
             Binding::LookupShift(lookup) => {
-                let Way::Column { column, min } = fused.lookups[*lookup].way else { return Err(missing()) };
+                let Way::Column { column, min } = body.lookups[*lookup].way else { return Err(missing()) };
                 Argument::I64(of(column).wrapping_sub(min))
             }
             Binding::Payload { lookup, payload } => {
@@ -150,8 +150,5 @@ pub(super) fn arguments<'a>(
 
 /// Returns what code 0 of a column stands for.
 pub(super) fn base(column: &Column) -> i64 {
-    match &column.data {
-        Data::Int { base, .. } => *base,
-        _ => 0,
-    }
+    column.code_form().map_or(0, |(base, _)| base)
 }

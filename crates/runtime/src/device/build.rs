@@ -6,16 +6,17 @@
 use std::sync::Arc;
 
 use tandem_codegen::RowColumn;
-use tandem_column::{AlignedVec, Bitmap, Code, Codes, Error, Repr, Result, Type};
-use tandem_cpu::{Arranged, Collected, LaidOut, LaidOutWay, Worker};
+use tandem_column::{AlignedVec, Bitmap, Code, Codes, Column, Error, Repr, Result, Type};
+use tandem_cpu::{Contents, Contribution, Order, arrange};
 use tandem_device::{Argument, Memory};
-use tandem_pipeline::fused::Packed;
+use tandem_plan::{Build, Directory, KeyIndex, Keys, Packed, Set, dense_domain, sink::BuildPlan};
 
 use super::{
     data::Held,
     launch::{Run, numbers},
     operators::small,
     rows::Rows,
+    values::Collected,
 };
 
 /// Rows of one column on the device.
@@ -47,21 +48,21 @@ struct Scattered {
 
 impl Run<'_> {
     /// Computes the rows of a build and lays them out by places of the only key's values, if those lie close together, or by
-    /// hash. What does not fit goes to the worker as rows, and the processor lays it out.
-    pub(super) fn build(&mut self, worker: &mut Worker, keys: usize, existence: bool) -> Result<()> {
-        if !self.job.shares_dictionaries(&self.parts) {
-            return self.rows(worker);
+    /// hash. What does not fit is contributed as rows, and the CPU lays it out.
+    pub(super) fn build(&mut self, into: &mut Contribution, plan: &BuildPlan) -> Result<()> {
+        if !self.origins().shares_dictionaries(&self.parts) {
+            return self.rows(into);
         }
+        let keys = plan.keys.len();
         self.describe(self.shape(), "rows counted, places summed up, rows written; then laid out by key");
         let rows = self.compute(&self.pieces())?;
         let parts = self.homes();
         let columns: Option<Vec<Numbers>> = (0..keys).map(|key| self.numbers(&rows, key)).collect();
         let Some(columns) = columns.filter(|_| rows.count > 0) else {
-            return self.bring(worker, &parts, rows, false);
+            return self.bring(into, &parts, rows, false);
         };
-        let payload = (keys..rows.columns.len()).map(|column| {
-            self.numbers(&rows, column).filter(|_| self.job.payload_kind(column - keys) != Some(&Type::Float32))
-        });
+        let payload = (keys..rows.columns.len())
+            .map(|column| self.numbers(&rows, column).filter(|_| plan.kinds[column] != Type::Float32));
         let payload: Vec<Option<Numbers>> = payload.collect();
         let mut found = self.ranges(columns.iter().chain(payload.iter().flatten()), rows.count)?.into_iter();
         let ranges: Vec<Range> = found.by_ref().take(keys).collect();
@@ -69,33 +70,43 @@ impl Run<'_> {
         let payload: Vec<Option<(Numbers, Range)>> = payload.collect();
         let null_key = ranges.iter().any(|range| range.present < rows.count);
         let Range { min, max, present } = ranges[0];
-        let places = self.job.places(present, null_key, min, max).filter(|_| present > 0);
-        let (way, entries) = match places {
-            Some(domain) => self.by_places(&columns[0], &ranges[0], domain, rows.count, existence)?,
+        let kept = null_key && (plan.used.null_equals_null || plan.used.outer);
+        let places =
+            dense_domain(present, min, max, plan.only_existence()).filter(|_| keys == 1 && !kept && present > 0);
+        let (index, entries) = match places {
+            Some(domain) => self.by_places(&columns[0], &ranges[0], domain, rows.count, plan.only_existence())?,
             None => {
                 let bounds = |range: &Range| if range.present > 0 { (range.min, range.max) } else { (0, 0) };
                 let bounds: Vec<(i64, i64)> = ranges.iter().map(bounds).collect();
-                let Some((packing, nulls_match, kept)) = self.job.packing(&bounds) else {
-                    return self.bring(worker, &parts, rows, false);
+                let Some(packing) = Packed::all(&bounds) else {
+                    return self.bring(into, &parts, rows, false);
                 };
-                match self.job.merges() && !null_key {
+                match plan.used.merge && !null_key {
                     true => self.by_order(&columns[0], packing, rows.count)?,
-                    false => self.by_hash(&columns, packing, (nulls_match, kept), rows.count)?,
+                    false => {
+                        let nulls = (plan.used.null_equals_null, plan.used.outer);
+                        self.by_hash(&columns, packing, nulls, rows.count)?
+                    }
                 }
             }
         };
-        let mut build = LaidOut { rows: rows.count, null_key, way, payload: Vec::new(), ranges: Vec::new() };
-        if let Some((entries, places)) = entries {
+        let stored = entries.as_ref().map_or(0, |(_, places)| *places);
+        let mut build = Build::new(rows.count, null_key, index, stored);
+        if let Some((entries, places)) = entries.filter(|_| !payload.is_empty()) {
             let mut scattered = Vec::with_capacity(payload.len());
             for (at, payload) in payload.iter().enumerate() {
                 scattered.push(match payload {
-                    Some((numbers, range)) => Some(self.scatter(at, numbers, range, &entries, (rows.count, places))?),
+                    Some((numbers, range)) => {
+                        let kind = &plan.kinds[keys + at];
+                        Some(self.scatter(kind, numbers, range, &entries, (rows.count, places))?)
+                    }
                     None => None,
                 });
             }
-            self.bring_payload(&rows, keys, scattered, (&entries, places), &parts, &mut build)?;
+            self.bring_payload(&rows, plan, scattered, (&entries, places), &parts, &mut build)?;
         }
-        self.job.laid_out(worker, build);
+        into.rows += rows.count as u64;
+        into.contents = Contents::Build(Box::new(build));
         Ok(())
     }
 
@@ -108,7 +119,7 @@ impl Run<'_> {
         domain: usize,
         rows: usize,
         existence: bool,
-    ) -> Result<(LaidOutWay, Option<(Memory, usize)>)> {
+    ) -> Result<(KeyIndex, Option<(Memory, usize)>)> {
         let nulls = key.nulls.as_ref().map_or(Argument::Null, Argument::Memory);
         let count = Argument::U32(small(rows)?);
         let by_key = [Argument::Memory(&key.values), nulls, count, Argument::I64(range.min)];
@@ -134,7 +145,12 @@ impl Run<'_> {
             self.operate("find_entries", &[&by_key[..], &[next, Argument::Memory(&entries)]].concat(), shape)?;
             found = Some((entries, if repeats { range.present } else { domain }));
         }
-        Ok((LaidOutWay::Places { min: range.min, domain, bits: set, starts }, found))
+        let set = Set { min: range.min, domain: domain as u64, bits: set };
+        let index = match starts {
+            Some(starts) => KeyIndex::Dense { set, starts },
+            None => KeyIndex::Unique(set),
+        };
+        Ok((index, found))
     }
 
     /// Lays rows out by hash of their packed keys, those with null keys, which may match or be kept, behind all; returns the
@@ -145,7 +161,7 @@ impl Run<'_> {
         packing: Vec<Packed>,
         (nulls_match, kept): (bool, bool),
         rows: usize,
-    ) -> Result<(LaidOutWay, Option<(Memory, usize)>)> {
+    ) -> Result<(KeyIndex, Option<(Memory, usize)>)> {
         let shape = self.shape();
         let count = Argument::U32(small(rows)?);
         let (packed, dropped) = self.pack(keys, &packing, nulls_match, rows)?;
@@ -169,7 +185,7 @@ impl Run<'_> {
         let places = self.filled(rows * 4, 0xff)?;
         let arguments = [Argument::Memory(&order), Argument::U32(small(entries)?), Argument::Memory(&places)];
         self.operate("invert", &arguments, shape)?;
-        Ok((LaidOutWay::Hash { packing, keys, starts, entries }, Some((places, entries))))
+        Ok((hashed(packing, keys, starts), Some((places, entries))))
     }
 
     /// Packs the keys of each row; tells, too, which rows have none.
@@ -204,7 +220,7 @@ impl Run<'_> {
         key: &Numbers,
         packing: Vec<Packed>,
         rows: usize,
-    ) -> Result<(LaidOutWay, Option<(Memory, usize)>)> {
+    ) -> Result<(KeyIndex, Option<(Memory, usize)>)> {
         let (mut packed, _) = self.pack(std::slice::from_ref(key), &packing, false, rows)?;
         let count = Argument::U32(small(rows)?);
         let places = self.allocate(rows * 4)?;
@@ -217,7 +233,7 @@ impl Run<'_> {
         }
         let keys = self.read_numbers(&packed, rows)?.iter().map(|key| *key as u64).collect();
         let starts = vec![0, small(rows)?];
-        Ok((LaidOutWay::Hash { packing, keys, starts, entries: rows }, Some((places, rows))))
+        Ok((hashed(packing, keys, starts), Some((places, rows))))
     }
 
     /// Returns the numbers of a column, if it has some.
@@ -237,17 +253,16 @@ impl Run<'_> {
     /// Starts to lay the numbers of a payload column out.
     fn scatter(
         &mut self,
-        payload: usize,
+        kind: &Type,
         numbers: &Numbers,
         range: &Range,
         entries: &Memory,
         (rows, places): (usize, usize),
     ) -> Result<Scattered> {
-        let kind = self.job.payload_kind(payload);
-        let float = kind == Some(&Type::Float64);
+        let float = *kind == Type::Float64;
         let range = Some((range.min, range.max)).filter(|_| !float && range.present > 0);
         // Codes of text are as they are.
-        let text = kind.is_some_and(|kind| kind.repr() == Repr::Bytes);
+        let text = kind.repr() == Repr::Bytes;
         let base = range.filter(|_| !text).map_or(0, |(min, _)| min);
         let width = match range {
             _ if float => 8,
@@ -273,11 +288,11 @@ impl Run<'_> {
     fn bring_payload(
         &mut self,
         rows: &Rows,
-        keys: usize,
+        plan: &BuildPlan,
         scattered: Vec<Option<Scattered>>,
         (entries, places): (&Memory, usize),
         parts: &[usize],
-        build: &mut LaidOut,
+        build: &mut Build,
     ) -> Result<()> {
         let memories = scattered.iter().flatten().flat_map(|Scattered { values, validity, width, .. }| {
             let validity = validity.as_ref().map(|bits| (bits, 0, places.div_ceil(64) * 8));
@@ -285,29 +300,38 @@ impl Run<'_> {
         });
         let mut read = self.read_each(&memories.collect::<Vec<_>>())?.into_iter();
         let mut next = || read.next().ok_or_else(|| Error::internal("a payload column was not read"));
+        let values = self.job.physical().sink.values();
         for (payload, scattered) in scattered.into_iter().enumerate() {
+            let at = plan.keys.len() + payload;
+            let (kind, expr) = (plan.kinds[at].clone(), &values[at]);
             let Some(Scattered { values, validity, range, base, width, float }) = scattered else {
                 let entry_of = self.read_places(entries, rows.count)?;
-                let arranged = Arranged::Rows(self.collected(rows, keys + payload)?, entry_of);
-                let (column, range) = self.job.payload_column(payload, parts, places, arranged)?;
-                build.payload.push(Arc::new(column));
-                build.ranges.push(range);
+                let collected = self.collected(rows, at)?;
+                let vector = self.origins().vector(expr, parts, collected)?;
+                let kept = entry_of.iter().enumerate().filter(|(_, entry)| **entry != u32::MAX);
+                let (numbers, entry_of) = kept.map(|(row, entry)| (row as u32, *entry)).unzip();
+                let order = Order::Some { rows: numbers, places: entry_of, entries: places };
+                let (column, range) = arrange(&vector, &kind, &order);
+                build.push(Arc::new(column), range);
                 continue;
             };
             let bytes = next()?;
             let valid = if validity.is_some() { Some(bitmap(&next()?, places)) } else { None };
-            let arranged = match float {
+            let column = match float {
                 true => {
                     let floats = bytes.as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes));
-                    Arranged::Floats(floats.collect(), valid)
+                    Column::from_f64(floats.collect::<AlignedVec<f64>>(), valid)
                 }
-                false => Arranged::Codes { codes: codes(&bytes, width), base, validity: valid },
+                false if kind.repr() == Repr::Bytes => {
+                    let dictionary = self.origins().dictionary(expr, parts.first().copied().unwrap_or(0));
+                    let dictionary = dictionary.ok_or_else(|| Error::internal("codes without a dictionary"))?;
+                    Column::from_codes(kind, codes(&bytes, width), dictionary, valid)
+                }
+                false => Column::from_offsets(kind, base, codes(&bytes, width), valid),
             };
-            let (column, _) = self.job.payload_column(payload, parts, places, arranged)?;
             let column = Arc::new(column);
             self.accelerator.columns.keep(&column, Held { values, validity, bytes: None, ready: Vec::new() });
-            build.payload.push(column);
-            build.ranges.push(range);
+            build.push(column, range);
         }
         Ok(())
     }
@@ -348,6 +372,11 @@ impl Run<'_> {
             _ => self.read_column(rows, column),
         }
     }
+}
+
+/// Makes a hash table of what a device laid out; of one bucket, in the order of the keys.
+fn hashed(packing: Vec<Packed>, values: Vec<u64>, starts: Vec<u32>) -> KeyIndex {
+    KeyIndex::Hash(Directory { keys: Keys::Packed { packing, values }, starts, collide: false })
 }
 
 /// Reads the validity of so many entries.

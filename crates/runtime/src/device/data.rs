@@ -10,7 +10,6 @@ use std::{
 
 use parking_lot::Mutex;
 use tandem_column::{Buffer, Column, Data, Error, Result};
-use tandem_cpu::is_away;
 use tandem_device::{Device, Event, Memory, Queue};
 
 use super::{DeviceMetrics, DeviceSettings};
@@ -73,9 +72,6 @@ impl Resident {
             return Ok(known.held.clone());
         }
         columns.retain(|_, known| known.column.strong_count() > 0);
-        if is_away(column) {
-            return Err(Error::internal("the values of a column are on another device"));
-        }
         let held = mover.place(column, passive)?;
         columns.insert(address, Known { column: Arc::downgrade(column), held: held.clone(), worth_copying: false });
         Ok(held)
@@ -123,6 +119,7 @@ impl Mover<'_> {
             Data::Float64(values) => put(values.bytes())?,
             Data::Wide(values) => put(values.bytes())?,
             Data::Bytes { offsets, .. } => put(offsets.bytes())?,
+            Data::Remote(_) => return Err(Error::internal("the values of a column are on another device")),
         };
         let bytes = match &column.data {
             Data::Bytes { bytes, .. } => Some(put(at_least_one(bytes.clone()))?),

@@ -1,9 +1,17 @@
 //! Groups from a device: tables of numbers, one or one for each work-item, read back and added up.
 
-use tandem_codegen::Output;
-use tandem_column::{Buffer, Error, Result};
-use tandem_cpu::{HashedGroups, Worker};
+use std::rc::Rc;
+
+use arrow_buffer::i256;
+use tandem_codegen::{Accumulator, HashKey, KeyOf, MOST_HALVES, Output, ROWS_COUNT};
+use tandem_column::{Buffer, Error, Repr, Result, from_float_order};
+use tandem_cpu::{Best, Contribution, Groups, Partial, Vector};
 use tandem_device::{Argument, Memory, Shape};
+use tandem_pipeline::{Expr, scalar::aggregate::Moments};
+use tandem_plan::{
+    Origin, SinkPlan,
+    sink::{AggregatePlan, PlannedAggregate},
+};
 
 use super::{launch::Run, operators::small};
 
@@ -15,10 +23,10 @@ const FIRST_PLACES: usize = 1 << 17;
 const GROWTH: usize = 8;
 
 impl Run<'_> {
-    /// Counts groups over all parts and adds them to the worker's.
-    pub(super) fn groups(&mut self, output: &Output, worker: &mut Worker) -> Result<()> {
+    /// Counts groups over all parts and adds them to the contribution.
+    pub(super) fn groups(&mut self, output: &Output, into: &mut Contribution) -> Result<()> {
         let width = output.group_width();
-        let Output::Groups { groups: Some(groups), .. } = *output else { return self.hashed(output, worker) };
+        let Output::Groups { groups: Some(groups), .. } = *output else { return self.hashed(output, into) };
         let (shape, lanes) = self.group_shape(groups * width * 8)?;
         let of_lane = if self.accelerator.traits.chunked { shape.groups } else { 1 };
         let tables = lanes * of_lane;
@@ -29,17 +37,31 @@ impl Run<'_> {
             outputs.first_table = small(lane * of_lane)?;
             Ok(())
         })?;
-        if self.keep_groups(output, worker, groups, tables)? {
+        if self.keep_groups(output, into, groups, tables)? {
             return Ok(());
         }
         let numbers = self.read_numbers(&table, tables * groups * width)?;
-        numbers
-            .chunks_exact(groups * width)
-            .try_for_each(|table| self.job.absorb(worker, table, width, output.accumulators()))
+        let plan = self.aggregation()?;
+        for table in numbers.chunks_exact(groups * width) {
+            let met = table.chunks_exact(width).enumerate().filter(|(_, numbers)| numbers[ROWS_COUNT] != 0);
+            for (group, numbers) in met {
+                into.contents.groups()?.meet(group);
+                add_group(into, plan, group, numbers, output.accumulators())?;
+            }
+        }
+        Ok(())
     }
 
-    /// Counts groups in a hash table, in a larger one as long as it is too small, and adds them to the worker's.
-    fn hashed(&mut self, output: &Output, worker: &mut Worker) -> Result<()> {
+    /// Returns the aggregation that the pipeline ends in.
+    fn aggregation(&self) -> Result<&AggregatePlan> {
+        match &self.job.physical().sink {
+            SinkPlan::Aggregate(plan) => Ok(plan),
+            _ => Err(Error::internal("only an aggregation has groups")),
+        }
+    }
+
+    /// Counts groups in a hash table, in a larger one as long as it is too small, and adds them to the contribution.
+    fn hashed(&mut self, output: &Output, into: &mut Contribution) -> Result<()> {
         let width = output.group_width();
         let most = TABLE_BYTES / ((width + 1) * 8);
         let rows: usize = self.pieces().into_iter().map(|piece| self.rows_of(piece)).sum();
@@ -65,7 +87,7 @@ impl Run<'_> {
                 places *= GROWTH;
                 continue;
             }
-            if self.keep_groups(output, worker, places, 1)? {
+            if self.keep_groups(output, into, places, 1)? {
                 return Ok(());
             }
             let numbers = self.read_numbers(&numbers, places)?;
@@ -73,11 +95,48 @@ impl Run<'_> {
             let number = |stored: &i64| if whole { *stored as u64 } else { number_of_words(*stored as u64) };
             let numbers: Vec<u64> = numbers.iter().map(number).collect();
             let table = self.read_numbers(&table, places * width)?;
-            let keys = self.hash_keys();
-            let places = output.accumulators();
-            let hashed = HashedGroups { keys: &keys, numbers: &numbers, table: &table, width, places };
-            return self.job.absorb_hashed(worker, &hashed);
+            let met: Vec<usize> = (0..places).filter(|place| numbers[*place] != u64::MAX).collect();
+            let found: Vec<u64> = met.iter().map(|place| numbers[*place]).collect();
+            let plan = self.aggregation()?;
+            let groups = into.contents.groups()?.number(&self.key_vectors(plan, &found)?, met.len())?;
+            for (place, group) in met.iter().zip(groups) {
+                let numbers = &table[place * width..(place + 1) * width];
+                add_group(into, plan, group as usize, numbers, output.accumulators())?;
+            }
+            return into.contents.groups()?.reserve();
         }
+    }
+
+    /// Returns the key values of groups, from the numbers that stand for them.
+    fn key_vectors(&self, plan: &AggregatePlan, numbers: &[u64]) -> Result<Vec<Rc<Vector>>> {
+        let keys = self.hash_keys();
+        let part = |at: usize| {
+            let above = keys.get(at + 1).map_or(64, |next: &HashKey| next.shift);
+            let (shift, bits) = (keys[at].shift, above - keys[at].shift);
+            let mask = if bits == 0 { 0 } else { u64::MAX >> (64 - bits) };
+            numbers.iter().map(move |number| if bits == 0 { 0 } else { number >> shift & mask })
+        };
+        let (origins, body) = (self.origins(), self.body());
+        let vectors = plan.keys.iter().zip(&plan.places).map(|(slot, place)| {
+            let own = keys.iter().position(|key| matches!(key.of, KeyOf::Place(group) if group.slot == *slot));
+            if let (Some(at), Some(key)) = (own, place) {
+                return Ok(Rc::new(Groups::key_values(key, part(at), numbers.len())));
+            }
+            let held = keys.iter().enumerate().find_map(|(at, key)| match (key.of, body.origins[*slot]) {
+                (KeyOf::Entry(lookup), Origin::Payload { lookup: of, .. }) if lookup == of => {
+                    // 0 is no entry.
+                    let entries: Vec<u32> = part(at).map(|entry| (entry as u32).wrapping_sub(1)).collect();
+                    let payload = origins.payload_of(&Expr::Slot(*slot))?;
+                    Some(tandem_cpu::fetch_matches(payload, &entries))
+                }
+                (KeyOf::Row, Origin::Column(column)) => {
+                    Some(origins.source_values(*slot, column, &part(at).collect::<Vec<_>>()))
+                }
+                _ => None,
+            });
+            held.map(Rc::new).ok_or_else(|| Error::internal("a group has no key"))
+        });
+        vectors.collect()
     }
 
     /// Makes a table of groups as they are before their first row.
@@ -117,4 +176,66 @@ impl Run<'_> {
 /// Returns the number that two words of 31 bits stand for; all ones stay what they are. `NUMBER_OF_WORDS` does so in kernels.
 fn number_of_words(words: u64) -> u64 {
     if words == u64::MAX { words } else { words >> 32 << 31 | words & 0x7fff_ffff }
+}
+
+/// Adds the numbers that a kernel counted for a group.
+///
+/// # Errors
+/// Unsupported for a group with more rows than lower halves of sums, of 32 bits, add up in 63.
+fn add_group(
+    into: &mut Contribution,
+    plan: &AggregatePlan,
+    group: usize,
+    numbers: &[i64],
+    accumulators: &[Accumulator],
+) -> Result<()> {
+    let in_halves = |place: &Accumulator| matches!(place, Accumulator::WideSum { .. } | Accumulator::LimbSum { .. });
+    if numbers[ROWS_COUNT] > MOST_HALVES && accumulators.iter().any(in_halves) {
+        return Err(Error::unsupported("a group has too many rows for sums of a device"));
+    }
+    into.rows += numbers[ROWS_COUNT] as u64;
+    let groups = into.contents.groups()?;
+    for (at, (places, planned)) in accumulators.iter().zip(&plan.aggregates).enumerate() {
+        groups.add(at, group, partial(numbers, places, planned));
+    }
+    Ok(())
+}
+
+/// Reads one aggregate of a group from its numbers.
+fn partial<'p>(numbers: &[i64], places: &Accumulator, planned: &'p PlannedAggregate) -> Partial<'p> {
+    let count = numbers[places.count()];
+    match *places {
+        Accumulator::Count(_) => Partial::Count(count),
+        Accumulator::Sum { sum, .. } => Partial::Sum { sum: i256::from_i128(numbers[sum].into()), count },
+        Accumulator::WideSum { low, high, .. } => {
+            let sum = (i128::from(numbers[high]) << 32) + i128::from(numbers[low]);
+            Partial::Sum { sum: i256::from_i128(sum), count }
+        }
+        Accumulator::LimbSum { first, .. } => {
+            let limbs = numbers[first..first + 4].iter().rev();
+            let sum =
+                limbs.fold(i256::ZERO, |sum: i256, limb| (sum << 32u8).wrapping_add(i256::from_i128((*limb).into())));
+            Partial::Sum { sum, count }
+        }
+        Accumulator::FloatSum { sum, .. } => Partial::FloatSum { sum: f64::from_bits(numbers[sum] as u64), count },
+        Accumulator::Best { best, from, .. } => {
+            let number = from.map_or(numbers[best], |from| from.wrapping_add((numbers[best] as u32).into()));
+            let best = match (&planned.dictionary, planned.argument.repr()) {
+                // What no value reached holds none.
+                _ if count == 0 => Best::Integer(0),
+                (Some(dictionary), _) => Best::Bytes(dictionary.get(number as u32)),
+                (None, Repr::Float) => Best::Float(from_float_order(number)),
+                (None, _) => Best::Integer(number),
+            };
+            Partial::Best { best, count }
+        }
+        Accumulator::WideBest { low, high, .. } => {
+            let value = i128::from(numbers[high]) << 64 | i128::from(numbers[low] as u64);
+            Partial::Best { best: Best::Wide(value), count }
+        }
+        Accumulator::Moments { mean, squares, .. } => {
+            let (mean, squares) = (f64::from_bits(numbers[mean] as u64), f64::from_bits(numbers[squares] as u64));
+            Partial::Moments(Moments { count, mean, squares })
+        }
+    }
 }

@@ -1,14 +1,16 @@
 //! Rows that stay on the device for the next pipeline, as compact columns. The host learns their number, ranges and nulls;
 //! their values come back only if the processor wants them.
 
-use std::sync::Arc;
+use std::{rc::Rc, sync::Arc};
 
 use tandem_codegen::{Binding, Output, RowColumn};
 use tandem_column::{
-    AlignedVec, Bitmap, Buffer, Class, Codes, Column, ColumnStatistics, Data, Error, Part, Repr, Result, Table, Type,
+    AlignedVec, Bitmap, Class, Codes, Column, ColumnStatistics, Data, Dictionary, Error, Part, Remote, RemoteForm,
+    Repr, Result, Table, Type,
 };
-use tandem_cpu::{Worker, is_away};
+use tandem_cpu::{Contents, Contribution, to_column};
 use tandem_device::{Argument, Memory};
+use tandem_plan::SinkPlan;
 
 use super::{
     Accelerator,
@@ -26,7 +28,7 @@ impl Run<'_> {
     pub(super) fn keep_groups(
         &mut self,
         output: &Output,
-        worker: &mut Worker,
+        into: &mut Contribution,
         places: usize,
         tables: usize,
     ) -> Result<bool> {
@@ -34,35 +36,40 @@ impl Run<'_> {
             return Ok(false);
         }
         let kept = self.finish_groups(output, places, tables).and_then(|rows| match rows {
-            Some(rows) => self.keep(worker, &[], &rows).map(|()| true),
+            Some(rows) => self.keep(into, &[], &rows).map(|()| true),
             None => Ok(false),
         });
         self.or_back(kept)
     }
 
     /// Computes the rows of all parts and keeps them; `false` if they have to come back.
-    pub(super) fn keep_rows(&mut self, worker: &mut Worker) -> Result<bool> {
+    pub(super) fn keep_rows(&mut self, into: &mut Contribution) -> Result<bool> {
         let (pieces, parts) = (self.pieces(), self.homes());
         let read: usize = pieces.iter().map(|piece| self.rows_of(*piece)).sum();
-        if !self.may_stay(read * self.job.schema().len() * 8) || !self.job.shares_dictionaries(&parts) {
+        if !self.may_stay(read * self.outputs_count() * 8) || !self.origins().shares_dictionaries(&parts) {
             return Ok(false);
         }
-        let kept = self.compute(&pieces).and_then(|rows| self.keep(worker, &parts, &rows));
+        let kept = self.compute(&pieces).and_then(|rows| self.keep(into, &parts, &rows));
         self.or_back(kept.map(|()| true))
     }
 
     /// Keeps rows that are in order; `false` if they have to come back.
-    pub(super) fn keep_sorted(&mut self, worker: &mut Worker, rows: &Rows) -> Result<bool> {
-        if !self.may_stay(rows.count * self.job.schema().len() * 8) {
+    pub(super) fn keep_sorted(&mut self, into: &mut Contribution, rows: &Rows) -> Result<bool> {
+        if !self.may_stay(rows.count * self.outputs_count() * 8) {
             return Ok(false);
         }
-        let kept = self.keep(worker, &self.homes(), rows);
+        let kept = self.keep(into, &self.homes(), rows);
         self.or_back(kept.map(|()| true))
     }
 
     /// Tells whether rows of so many bytes may stay: all of them are here, and it pays.
     fn may_stay(&self, bytes: usize) -> bool {
-        self.whole && self.job.may_stay() && bytes >= self.accelerator.keep_from
+        self.whole && self.job.physical().may_stay() && bytes >= self.accelerator.keep_from
+    }
+
+    /// Returns how many columns the pipeline's rows have.
+    fn outputs_count(&self) -> usize {
+        self.job.physical().schema.len()
     }
 
     /// What cannot stay comes back; what fails, fails.
@@ -79,7 +86,7 @@ impl Run<'_> {
     /// Makes rows of groups; `None` if some value is the processor's to tell.
     fn finish_groups(&mut self, output: &Output, places: usize, tables: usize) -> Result<Option<Rows>> {
         let (traits, target) = (self.accelerator.traits, self.accelerator.target());
-        let kernel = tandem_codegen::finish(self.fused(), output, traits, target)?;
+        let kernel = tandem_codegen::finish(self.body(), self.sink, output, traits, target)?;
         let compiled = self.entry(&kernel.text, kernel.name)?;
         let text = &kernel.text[kernel.body..];
         self.metrics
@@ -118,29 +125,45 @@ impl Run<'_> {
         Ok((self.read_places(&failed, 1)? == [0]).then_some(rows))
     }
 
-    /// Keeps rows, as columns of a table whose values are away.
-    fn keep(&mut self, worker: &mut Worker, parts: &[usize], rows: &Rows) -> Result<()> {
+    /// Keeps rows, as the columns of a table that is on the device.
+    fn keep(&mut self, into: &mut Contribution, parts: &[usize], rows: &Rows) -> Result<()> {
         if rows.count == 0 {
             return Ok(());
         }
-        let job = self.job;
-        let mut columns = Vec::with_capacity(job.schema().len());
-        for (output, field) in job.schema().iter().enumerate() {
-            let at = match rows.columns[job.first_output() + output] {
+        let physical = self.job.physical();
+        let (schema, first, values) = (&physical.schema, physical.sink.first_output(), physical.sink.values());
+        let (mut columns, mut statistics) = (Vec::with_capacity(schema.len()), Vec::with_capacity(schema.len()));
+        for (output, field) in schema.iter().enumerate() {
+            let at = match rows.columns[first + output] {
                 RowColumn::Same(earlier) => earlier,
-                _ => job.first_output() + output,
+                _ => first + output,
             };
-            columns.push(match rows.columns[at] {
+            let (column, known) = match rows.columns[at] {
                 RowColumn::Row | RowColumn::Entry(_) => {
-                    let column = job.output_column(output, parts, self.read_column(rows, at)?)?;
+                    let collected = self.read_column(rows, at)?;
+                    let expr = values.get(first + output).ok_or_else(|| Error::internal("no such output"))?;
+                    let vector = self.origins().vector(expr, parts, collected)?;
+                    let column = to_column(&mut Rc::unwrap_or_clone(vector), &field.kind);
                     let nulls = column.null_count();
                     (Arc::new(column), ColumnStatistics { nulls, ..ColumnStatistics::default() })
                 }
                 _ => self.keep_column(rows, at, &field.kind, output, parts)?,
-            });
+            };
+            columns.push(column);
+            statistics.push(known);
         }
-        job.keep(worker, rows.count, columns);
+        let parts = vec![Arc::new(Part { rows: rows.count, columns })];
+        into.contents = Contents::Kept(Table { schema: schema.clone(), parts, statistics: statistics.into() });
+        into.rows += rows.count as u64;
         Ok(())
+    }
+
+    /// Returns what codes of an output column stand for.
+    fn output_dictionary(&self, output: usize, parts: &[usize]) -> Option<Arc<Dictionary>> {
+        match &self.job.physical().sink {
+            SinkPlan::Aggregate(plan) => plan.output_dictionary(output),
+            sink => self.origins().dictionary(&sink.values()[sink.first_output() + output], *parts.first()?),
+        }
     }
 
     fn keep_column(
@@ -158,23 +181,22 @@ impl Run<'_> {
         let nulls = rows.count - range.present;
         numbers.nulls = numbers.nulls.filter(|_| nulls > 0);
         let known = Some((range.min, range.max)).filter(|_| range.present > 0);
-        let (data, values, known) = match kind.repr() {
-            Repr::Wide => (Data::Wide(Buffer::default()), numbers.values.clone(), None),
+        let (form, values, known) = match kind.repr() {
+            Repr::Wide => (RemoteForm::Wide, numbers.values.clone(), None),
             // Kernels read floats of both widths alike.
-            Repr::Float => (Data::Float64(Buffer::default()), numbers.values.clone(), None),
+            Repr::Float => (RemoteForm::Float64, numbers.values.clone(), None),
             repr => {
                 let integer = repr == Repr::Int;
                 let base = known.filter(|_| integer).map_or(0, |(low, _)| low);
                 let width = Codes::width_for(known.map_or(0, |(_, high)| high.wrapping_sub(base) as u64));
-                let codes = Codes::collect(width, 0, std::iter::empty());
                 let values = self.narrow(&numbers, rows.count, base, width)?;
                 match repr {
                     Repr::Bytes => {
-                        let words = self.job.output_words(output, parts);
-                        let dictionary = words.ok_or_else(|| Error::unsupported("codes without words come back"))?;
-                        (Data::Dictionary { codes, dictionary }, values, None)
+                        let dictionary = self.output_dictionary(output, parts);
+                        let missing = || Error::unsupported("codes without a dictionary come back");
+                        (RemoteForm::Dictionary { width, dictionary: dictionary.ok_or_else(missing)? }, values, None)
                     }
-                    _ => (Data::Int { base, codes }, values, known),
+                    _ => (RemoteForm::Int { base, width }, values, known),
                 }
             }
         };
@@ -182,8 +204,8 @@ impl Run<'_> {
             Some(nulls) => Some(self.pack_validity(nulls, rows.count)?),
             None => None,
         };
-        let bits = validity.is_some().then(|| Bitmap::new(AlignedVec::default(), 0));
-        let column = Column { kind: kind.clone(), rows: rows.count, data, validity: bits, blocks: Vec::new() };
+        let data = Data::Remote(Remote { form, nullable: validity.is_some() });
+        let column = Column { kind: kind.clone(), rows: rows.count, data, validity: None, blocks: Vec::new() };
         let column = Arc::new(column);
         self.accelerator.columns.keep(&column, Held { values, validity, bytes: None, ready: Vec::new() });
         Ok((column, ColumnStatistics { range: known, nulls, ..ColumnStatistics::default() }))
@@ -217,7 +239,7 @@ impl Accelerator {
     /// Tells whether some of a table's values are kept here and nowhere else.
     pub(crate) fn keeps(&self, table: &Table) -> bool {
         let columns = table.parts.iter().flat_map(|part| &part.columns);
-        columns.filter(|column| is_away(column)).any(|column| self.columns.known(column).is_some())
+        columns.filter(|column| column.is_remote()).any(|column| self.columns.known(column).is_some())
     }
 
     /// Reads what it keeps of a table back; returns it whole, with the number of bytes read.
@@ -244,10 +266,10 @@ impl Accelerator {
         for part in &table.parts {
             let mut columns = Vec::with_capacity(part.columns.len());
             for column in &part.columns {
-                if !is_away(column) {
+                let Data::Remote(Remote { form, .. }) = &column.data else {
                     columns.push(column.clone());
                     continue;
-                }
+                };
                 let held = self.columns.known(column);
                 let held = held.ok_or_else(|| Error::internal("the values of a column are nowhere"))?;
                 let validity = match &held.validity {
@@ -260,7 +282,7 @@ impl Accelerator {
                     None => None,
                 };
                 let values = bytes(&held.values, column.rows * column.width())?;
-                let found = Arc::new(with_values(column, &values, validity));
+                let found = Arc::new(with_values(&column.kind, form, &values, validity));
                 if column.kind != Type::Float32 {
                     self.columns.keep(&found, held);
                 }
@@ -279,21 +301,21 @@ fn written(memory: Option<&Memory>) -> Argument<'_> {
 }
 
 /// Makes a column of its values.
-fn with_values(column: &Column, bytes: &[u8], validity: Option<Bitmap>) -> Column {
-    let kind = column.kind.clone();
+fn with_values(kind: &Type, form: &RemoteForm, bytes: &[u8], validity: Option<Bitmap>) -> Column {
+    let kind = kind.clone();
     let floats = || bytes.as_chunks::<8>().0.iter().map(|value| f64::from_le_bytes(*value));
-    match &column.data {
-        Data::Int { base, codes: like } => Column::from_offsets(kind, *base, codes(bytes, like.width()), validity),
-        Data::Dictionary { codes: like, dictionary } => {
-            Column::from_codes(kind, codes(bytes, like.width()), dictionary.clone(), validity)
+    match form {
+        RemoteForm::Int { base, width } => Column::from_offsets(kind, *base, codes(bytes, *width), validity),
+        RemoteForm::Dictionary { width, dictionary } => {
+            Column::from_codes(kind, codes(bytes, *width), dictionary.clone(), validity)
         }
-        Data::Wide(_) => {
+        RemoteForm::Wide => {
             let values = bytes.as_chunks::<16>().0.iter().map(|value| i128::from_le_bytes(*value));
             Column::from_i128(kind, values.collect::<AlignedVec<i128>>(), validity)
         }
-        _ if kind == Type::Float32 => {
+        RemoteForm::Float64 if kind == Type::Float32 => {
             Column::from_f32(floats().map(|value| value as f32).collect::<AlignedVec<f32>>(), validity)
         }
-        _ => Column::from_f64(floats().collect::<AlignedVec<f64>>(), validity),
+        RemoteForm::Float64 => Column::from_f64(floats().collect::<AlignedVec<f64>>(), validity),
     }
 }

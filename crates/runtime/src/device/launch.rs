@@ -4,11 +4,11 @@ use std::collections::{HashMap, hash_map::Entry};
 use std::mem;
 use std::sync::Arc;
 
-use tandem_codegen::{Binding, Kernel, Layout, Output, SECTOR, Traits};
-use tandem_column::{Buffer, Column, Data, Error, Part, Result};
-use tandem_cpu::{Job, Worker};
+use tandem_codegen::{Binding, HashKey, Kernel, KernelSink, Layout, Output, SECTOR, Traits};
+use tandem_column::{Buffer, Column, Data, Error, Part, Repr, Result};
+use tandem_cpu::{Contribution, Job};
 use tandem_device::{Event, Kernel as DeviceKernel, Memory, Program, Queue, Shape};
-use tandem_pipeline::fused::{Fused, FusedSink, FusedStep, HashKey};
+use tandem_plan::{Action, Body, KeyIndex, Keys, SinkPlan, sink::BuildPlan};
 
 use super::{
     Accelerator, DeviceMetrics, Traffic, Transfer,
@@ -17,6 +17,7 @@ use super::{
     leftovers::{Leftovers, Piece},
     streams::{self, excludes},
     times,
+    values::Origins,
 };
 use crate::Cancel;
 
@@ -35,7 +36,7 @@ pub(super) struct Run<'r> {
     pub(super) accelerator: &'r Accelerator,
     pub(super) job: &'r Job,
     pub(super) cancel: &'r Cancel,
-    pub(super) fused: Fused,
+    pub(super) sink: &'r KernelSink,
     pub(super) parts: Vec<usize>,
     /// These are all parts of the job: what is sorted or laid out here needs no merging.
     pub(super) whole: bool,
@@ -71,15 +72,16 @@ pub(super) struct Run<'r> {
 pub(super) fn run(
     accelerator: &Accelerator,
     job: &Job,
+    sink: &KernelSink,
     parts: Vec<usize>,
     cancel: &Cancel,
-) -> Result<(Worker, DeviceMetrics)> {
+) -> Result<(Contribution, DeviceMetrics)> {
     let mut run = Run {
         accelerator,
         job,
         cancel,
-        fused: job.fused()?,
-        whole: parts == job.parts(),
+        sink,
+        whole: parts == job.physical().parts(),
         parts,
         leftovers: Vec::new(),
         kernels: Vec::new(),
@@ -98,7 +100,7 @@ pub(super) fn run(
         not_launched: Vec::new(),
         reads: Vec::new(),
     };
-    let mut worker = job.worker();
+    let mut contribution = job.contribution();
     // Where parts are shared, which build rows come out is known when all are done: in a run of no parts.
     let last = run.whole || run.parts.is_empty();
     if last {
@@ -109,10 +111,10 @@ pub(super) fn run(
         run.compile_leftovers()?;
         run.prepare()?;
         match run.kernels[0].0.output.clone() {
-            output @ Output::Groups { .. } => run.groups(&output, &mut worker)?,
-            Output::Rows { .. } => match job.wants_layout().filter(|_| run.whole) {
-                Some((keys, existence)) => run.build(&mut worker, keys, existence)?,
-                None => run.rows(&mut worker)?,
+            output @ Output::Groups { .. } => run.groups(&output, &mut contribution)?,
+            Output::Rows { .. } => match &job.physical().sink {
+                SinkPlan::Build(plan) if run.whole && has_integer_keys(plan) => run.build(&mut contribution, plan)?,
+                _ => run.rows(&mut contribution)?,
             },
         }
         // What is kept for later pipelines is there for every queue, and whatever failed has failed here.
@@ -130,10 +132,8 @@ pub(super) fn run(
             accelerator.columns.note(column, *read, *bytes);
         }
     }
-    if last {
-        job.left_over(&mut worker);
-    }
-    Ok((worker, run.metrics))
+    contribution.unmatched = last;
+    Ok((contribution, run.metrics))
 }
 
 impl Run<'_> {
@@ -146,7 +146,7 @@ impl Run<'_> {
             let at = match known.entry(layout.iter().map(|layout| layout.as_ref().ok().copied()).collect()) {
                 Entry::Occupied(entry) => *entry.get(),
                 Entry::Vacant(entry) => {
-                    let kernel = self.accelerator.generate(self.job, &self.fused, &layout, None)?;
+                    let kernel = self.accelerator.generate(self.job.physical(), self.sink, &layout, None)?;
                     *entry.insert(self.add_kernel(kernel)?)
                 }
             };
@@ -167,15 +167,20 @@ impl Run<'_> {
         &self.kernels[self.kernel_of[&piece]]
     }
 
-    /// Returns the pipeline.
-    pub(super) fn fused(&self) -> &Fused {
-        &self.fused
+    /// Returns what happens to each row.
+    pub(super) fn body(&self) -> &Body {
+        &self.job.physical().body
+    }
+
+    /// Returns where values of slots are.
+    pub(super) fn origins(&self) -> Origins<'_> {
+        Origins { physical: self.job.physical(), table: self.job.table() }
     }
 
     /// Returns what the numbers of hashed groups are made of.
     pub(super) fn hash_keys(&self) -> Vec<HashKey> {
-        match &self.fused.sink {
-            FusedSink::Hashed { keys, .. } => keys.clone(),
+        match self.sink {
+            KernelSink::Hashed { keys, .. } => keys.clone(),
             _ => Vec::new(),
         }
     }
@@ -302,7 +307,7 @@ impl Run<'_> {
         // Only kernels of smaller tables read it.
         self.outputs.first_row = before.iter().map(|part| part.rows).sum::<usize>() as u32;
         let part: &Part = &part;
-        if excludes(kernel, &self.fused, part) {
+        if excludes(kernel, self.body(), part) {
             return Ok(());
         }
         let held = match piece {
@@ -317,7 +322,7 @@ impl Run<'_> {
             }
         }
         let first = self.before_first(compiled)?;
-        let arguments = arguments(kernel, &self.fused, part, &held, &self.shared, &self.outputs)?;
+        let arguments = arguments(kernel, &job.physical().body, part, &held, &self.shared, &self.outputs)?;
         let (queue, after) = match lane {
             0 => (&mut self.queue, &mut self.after),
             lane => {
@@ -353,7 +358,7 @@ impl Run<'_> {
                 }
                 None => bytes,
             };
-            let name = &self.fused.slots[column].name;
+            let name = &self.job.physical().body.slots[column].name;
             let passive = held.get(&column).is_some_and(|held| held.values.is_shared());
             let known = self.metrics.traffic.iter().position(|traffic| traffic.column == *name);
             let at = known.unwrap_or_else(|| {
@@ -383,11 +388,13 @@ impl Run<'_> {
                 bindings.push(binding.clone());
             }
         }
-        let member = |step: &FusedStep| match step {
-            FusedStep::Member { column, set } => Some((*set, *column)),
-            _ => None,
-        };
-        let mut members: Vec<(usize, usize)> = self.fused.steps.iter().filter_map(member).collect();
+        let physical = self.job.physical();
+        let mut members: Vec<(usize, usize)> = Vec::with_capacity(physical.sets.len());
+        for step in &physical.body.steps {
+            if let Action::Member { column, set } = step.action {
+                members.push((set, column));
+            }
+        }
         // Steps are in another order than the planner's.
         members.sort_unstable();
         let mut sets = Vec::with_capacity(members.len());
@@ -397,7 +404,7 @@ impl Run<'_> {
             if high.wrapping_sub(low) as u64 >= MOST_SET_BITS {
                 return Err(Error::unsupported("the values of a joined column are too far apart for a set of bits"));
             }
-            let words = self.job.set_bits(set, low, high);
+            let words = physical.sets[set].words(low, high.wrapping_sub(low) as u64);
             let bytes = match bindings.contains(&Binding::SetBytes(set)) {
                 true => {
                     let bytes = words.iter().flat_map(|word| (0..32).map(move |bit| (word >> bit & 1) as u8));
@@ -411,11 +418,10 @@ impl Run<'_> {
             };
             sets.push(PlacedSet { words, bytes, low });
         }
-        let mut lookups = Vec::with_capacity(self.fused.lookups.len());
-        for lookup in 0..self.fused.lookups.len() {
-            let build = self.job.build_of(lookup).ok_or_else(|| Error::internal("a lookup has no build"))?;
+        let mut lookups = Vec::with_capacity(physical.builds.len());
+        for (lookup, build) in physical.builds.iter().enumerate() {
             let mut placed = Placed::default();
-            for (payload, column) in build.columns().iter().enumerate() {
+            for (payload, column) in build.payload.iter().enumerate() {
                 let used = bindings.contains(&Binding::Payload { lookup, payload });
                 let held = if used { Some((self.place(column)?, base(column))) } else { None };
                 placed.payloads.push(held);
@@ -423,15 +429,15 @@ impl Run<'_> {
             for binding in &bindings {
                 match binding {
                     Binding::KeyBits(at) if *at == lookup => {
-                        let bits: Buffer<u32> = build.key_bits().into();
+                        let bits: Buffer<u32> = key_bits(&build.index).into();
                         placed.bits = Some(self.place_bytes(bits.bytes())?);
                     }
                     Binding::Starts(at) if *at == lookup => {
-                        let starts: Buffer<u32> = build.starts().iter().copied().collect();
+                        let starts: Buffer<u32> = starts(&build.index).iter().copied().collect();
                         placed.starts = Some(self.place_bytes(starts.bytes())?);
                     }
                     Binding::PackedKeys(at) if *at == lookup => {
-                        let keys: Buffer<u64> = build.packed_keys().iter().copied().collect();
+                        let keys: Buffer<u64> = packed_keys(&build.index).iter().copied().collect();
                         placed.keys = Some(self.place_bytes(keys.bytes())?);
                     }
                     Binding::Matched(at) if *at == lookup => {
@@ -454,7 +460,7 @@ impl Run<'_> {
         for binding in bindings {
             let bytes: Buffer<u8> = match binding {
                 Binding::Mapped(mapping) => {
-                    let (numbers, nulls) = mapping.evaluate(&*self.job.words(mapping.words)?)?;
+                    let (numbers, nulls) = mapping.evaluate(&*self.origins().dictionary_of(mapping.words)?)?;
                     let nulls = self.place_bytes(nulls.into_iter().collect())?;
                     placed.push((Binding::MappedNulls(mapping.clone()), nulls));
                     numbers.into_iter().collect()
@@ -495,5 +501,39 @@ fn values_bytes(column: &Column) -> usize {
     match &column.data {
         Data::Bytes { bytes, .. } => bytes.len(),
         _ => column.rows * column.width(),
+    }
+}
+
+/// Tells whether a device may lay out a build: its keys are integers.
+fn has_integer_keys(plan: &BuildPlan) -> bool {
+    let integers = plan.kinds[..plan.keys.len()].iter().all(|kind| matches!(kind.repr(), Repr::Int | Repr::Boolean));
+    integers && !plan.keys.is_empty() && !plan.used.collide
+}
+
+/// Returns the keys of a set as bits from its smallest on.
+fn key_bits(index: &KeyIndex) -> Vec<u32> {
+    match index {
+        KeyIndex::Unique(set) | KeyIndex::Dense { set, .. } if set.domain > 0 => set.words(set.min, set.domain - 1),
+        _ => vec![0],
+    }
+}
+
+/// Returns where the entries of each place or bucket begin.
+fn starts(index: &KeyIndex) -> &[u32] {
+    match index {
+        KeyIndex::Dense { starts, .. } => starts,
+        KeyIndex::Hash(directory) => &directory.starts,
+        _ => &[],
+    }
+}
+
+/// Returns the packed key of each entry.
+fn packed_keys(index: &KeyIndex) -> &[u64] {
+    match index {
+        KeyIndex::Hash(directory) => match &directory.keys {
+            Keys::Packed { values, .. } => values,
+            Keys::Bytes(_) => &[],
+        },
+        _ => &[],
     }
 }

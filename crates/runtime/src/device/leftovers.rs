@@ -6,7 +6,7 @@
 use tandem_codegen::{Form, Layout};
 use tandem_column::{Buffer, Error, Repr, Result};
 use tandem_device::Memory;
-use tandem_pipeline::fused::FusedStep;
+use tandem_plan::Action;
 
 use super::launch::Run;
 
@@ -30,9 +30,9 @@ pub(super) struct Leftovers {
 impl Run<'_> {
     /// Finds the joins whose build rows come out, in the order of their steps: rows of an earlier one may meet a later one's.
     pub(super) fn find_leftovers(&self) -> Vec<Leftovers> {
-        let found = self.fused.steps.iter().enumerate().filter_map(|(step, of)| match of {
-            FusedStep::Probe(probe) if probe.kind.emits_build_rows() => {
-                let entries = self.job.build_of(probe.lookup)?.entries();
+        let found = self.body().steps.iter().enumerate().filter_map(|(step, of)| match &of.action {
+            Action::Probe(probe) if probe.kind.emits_build_rows() => {
+                let entries = self.job.physical().builds[probe.lookup].entries();
                 Some(Leftovers { step, entries }).filter(|_| entries > 0)
             }
             _ => None,
@@ -70,10 +70,10 @@ impl Run<'_> {
             let columns: Vec<Result<Layout>> = match self.home() {
                 Some(part) => self.job.table().parts[part].columns.iter().map(|column| Layout::of(column)).collect(),
                 // A table of no rows has no columns to look at; text of none is plain.
-                None => self.fused.slots.iter().map(|slot| Ok(plain(slot.kind.repr()))).collect(),
+                None => self.body().slots.iter().map(|slot| Ok(plain(slot.kind.repr()))).collect(),
             };
             let step = Some(self.leftovers[at].step);
-            let kernel = self.accelerator.generate(self.job, &self.fused, &columns, step)?;
+            let kernel = self.accelerator.generate(self.job.physical(), self.sink, &columns, step)?;
             let at_kernel = self.add_kernel(kernel)?;
             self.kernel_of.insert(Piece::Leftovers(at), at_kernel);
         }
@@ -89,7 +89,7 @@ impl Run<'_> {
     /// Puts flags of a build's entries on the device: those that rows of other devices have set are set.
     pub(super) fn place_matched(&mut self, lookup: usize) -> Result<Memory> {
         if !self.parts.is_empty() || self.whole {
-            let entries = self.job.build_of(lookup).map_or(0, |build| build.entries());
+            let entries = self.job.physical().builds[lookup].entries();
             return self.filled(entries, 0);
         }
         let flags: Buffer<u8> = self.job.marked(lookup).into_iter().collect();

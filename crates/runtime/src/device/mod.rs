@@ -17,9 +17,11 @@ mod programs;
 mod rows;
 mod settings;
 mod share;
+mod sink;
 mod streams;
 mod times;
 mod trusted;
+mod values;
 
 use std::{
     collections::HashMap,
@@ -31,11 +33,11 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tandem_codegen::{Input, Kernel, Layout, Target, Traits};
+use tandem_codegen::{Input, Kernel, KernelSink, Layout, Target, Traits};
 use tandem_column::{Class, Column, Error, Result};
-use tandem_cpu::{Job, Worker};
+use tandem_cpu::{Contribution, Job};
 use tandem_device::{Backend, Device, Kind, Program};
-use tandem_pipeline::fused::Fused;
+use tandem_plan::Physical;
 
 use crate::Cancel;
 use cache::Cache;
@@ -43,6 +45,7 @@ use data::Resident;
 pub use programs::ProgramMetrics;
 pub use settings::{DeviceSettings, Transfer};
 pub(crate) use share::share;
+pub(crate) use sink::{fetches_source, kernel_sink};
 
 /// Options of OpenCL's compilers. Warnings would go to standard error; the oldest standard compiles soonest.
 const OPENCL_OPTIONS: &str = "-w -cl-std=CL1.2";
@@ -299,36 +302,41 @@ impl Accelerator {
         }
     }
 
-    /// Generates the kernel of a job for parts of one layout, or of the build rows that come out of one of its steps.
+    /// Generates the kernel of a pipeline for parts of one layout, or of the build rows that come out of one of its steps.
     ///
     /// # Errors
     /// Unsupported, with the reason.
     fn generate(
         &self,
-        job: &Job,
-        fused: &Fused,
+        physical: &Physical,
+        sink: &KernelSink,
         columns: &[Result<Layout>],
         leftovers: Option<usize>,
     ) -> Result<Kernel> {
-        let payload = |lookup| job.build_of(lookup).map_or_else(Vec::new, |build| layouts(build.columns()));
-        let payloads: Vec<Vec<Result<Layout>>> = (0..fused.lookups.len()).map(payload).collect();
+        let payloads: Vec<_> = physical.builds.iter().map(|build| layouts(&build.payload)).collect();
         let (traits, target) = (self.traits, self.target());
-        let input = Input { fused, columns, payloads: &payloads, traits, target };
+        let input = Input { body: &physical.body, sink, columns, payloads: &payloads, traits, target };
         match leftovers {
             None => tandem_codegen::generate(input),
             Some(step) => tandem_codegen::generate_leftovers(input, step),
         }
     }
 
-    /// Computes some parts of a job; their groups or rows are in the worker. All parts, or none, come with the build rows
+    /// Computes some parts of a job: what they contribute. All parts, or none, come with the unmatched build rows
     /// that come out of joins at the end: none where others have computed all parts.
     ///
     /// # Errors
     /// Unsupported for what no kernel computes, and for jobs in which a row has no value; Exhausted if cancelled or out of
     /// memory; Device if it failed or did not answer in time, after which it gets no more work. The processor can compute the job in every case.
-    pub fn run(&self, job: &Job, parts: Vec<usize>, cancel: &Cancel) -> Result<(Worker, DeviceMetrics)> {
+    pub(crate) fn run(
+        &self,
+        job: &Job,
+        sink: &KernelSink,
+        parts: Vec<usize>,
+        cancel: &Cancel,
+    ) -> Result<(Contribution, DeviceMetrics)> {
         self.check()?;
-        let ran = launch::run(self, job, parts, cancel);
+        let ran = launch::run(self, job, sink, parts, cancel);
         self.note_failure(&ran);
         if ran.is_ok() {
             self.jobs.fetch_add(1, Ordering::Relaxed);

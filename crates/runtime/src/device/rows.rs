@@ -2,14 +2,16 @@
 
 use tandem_codegen::{Output, RowColumn};
 use tandem_column::{Error, Result};
-use tandem_cpu::{Collected, Worker};
+use tandem_cpu::Contribution;
 use tandem_device::Memory;
+use tandem_plan::SinkPlan;
 
 use super::{
     bind::Outputs,
     launch::{Run, numbers, places},
     leftovers::Piece,
     operators::small,
+    values::Collected,
 };
 
 /// Memory for each column that has its own.
@@ -27,10 +29,13 @@ pub(super) struct Rows {
 }
 
 impl Run<'_> {
-    /// Computes the rows of all parts and adds them to the worker's.
-    pub(super) fn rows(&mut self, worker: &mut Worker) -> Result<()> {
+    /// Computes the rows of all parts and adds them to the contribution.
+    pub(super) fn rows(&mut self, into: &mut Contribution) -> Result<()> {
         self.describe(self.shape(), "rows counted, places summed up, rows written");
-        let wanted = self.job.in_order().filter(|_| self.whole);
+        let wanted = match &self.job.physical().sink {
+            SinkPlan::Sort(plan) if self.whole => Some(plan.wanted()),
+            _ => None,
+        };
         if let Some(wanted) = wanted {
             let mut rows = self.compute(&self.pieces())?;
             if rows.count == 0 {
@@ -46,12 +51,12 @@ impl Run<'_> {
             for memory in rows.nulls.iter_mut().flatten() {
                 *memory = self.gather(memory, &order, rows.count, 1)?;
             }
-            return match self.keep_sorted(worker, &rows)? {
+            return match self.keep_sorted(into, &rows)? {
                 true => Ok(()),
-                false => self.bring(worker, &self.homes(), rows, true),
+                false => self.bring(into, &self.homes(), rows, true),
             };
         }
-        if self.keep_rows(worker)? {
+        if self.keep_rows(into)? {
             return Ok(());
         }
         // Part by part: each has dictionaries of its own, and a limit may have enough after the first.
@@ -66,7 +71,7 @@ impl Run<'_> {
                 Piece::Leftovers(_) => self.home().into_iter().collect(),
             };
             if rows.count > 0 {
-                self.bring(worker, &homes, rows, false)?;
+                self.bring(into, &homes, rows, false)?;
             }
         }
         Ok(())
@@ -128,11 +133,21 @@ impl Run<'_> {
         Ok((values, nulls.collect::<Result<_>>()?))
     }
 
-    /// Reads rows back and adds them to the worker's.
-    pub(super) fn bring(&mut self, worker: &mut Worker, parts: &[usize], rows: Rows, sorted: bool) -> Result<()> {
+    /// Reads rows back and adds them to the contribution; `sorted` tells that they are all there are, in the sink's order.
+    pub(super) fn bring(&mut self, into: &mut Contribution, parts: &[usize], rows: Rows, sorted: bool) -> Result<()> {
         let columns: Vec<usize> = (0..rows.columns.len()).collect();
         let columns = self.read_columns(&rows, &columns)?;
-        self.job.collect(worker, parts, rows.count, columns, sorted)
+        let vectors = self.origins().vectors(parts, columns)?;
+        // Rows are as those of the part's first morsel, so that they come out in the order of the source.
+        let first = parts.first().copied().unwrap_or(0);
+        let morsels = &self.job.physical().morsels;
+        let morsel = morsels.iter().position(|morsel| morsel.part >= first).unwrap_or(morsels.len());
+        let collected = into.contents.rows()?;
+        collected.push(morsel, rows.count, &vectors)?;
+        collected.sorted = sorted;
+        self.job.note_rows(rows.count);
+        into.rows += rows.count as u64;
+        Ok(())
     }
 
     /// Reads columns of rows back.

@@ -1,12 +1,13 @@
-//! One job on several devices: each computes a contiguous share of the parts, as one more worker.
+//! One job on several devices: each computes a contiguous share of the parts and contributes what it comes to.
 //!
 //! Which part goes where depends on the table and the pipeline only, so that a column is copied to one device and found
 //! there by the next query. If any device fails, the processor computes the whole job.
 
 use std::{panic::resume_unwind, sync::Arc, thread};
 
+use tandem_codegen::KernelSink;
 use tandem_column::Result;
-use tandem_cpu::{Job, Worker};
+use tandem_cpu::{Contribution, Job};
 
 use super::{Accelerator, DeviceMetrics};
 use crate::Cancel;
@@ -19,39 +20,43 @@ pub(crate) fn share(
     devices: &[Arc<Accelerator>],
     id: usize,
     job: &Job,
+    sink: &KernelSink,
     cancel: &Cancel,
-) -> Result<(Vec<Worker>, DeviceMetrics)> {
+) -> Result<(Vec<Contribution>, DeviceMetrics)> {
     let mut working: Vec<&Accelerator> =
         devices.iter().map(Arc::as_ref).filter(|accelerator| !accelerator.is_lost()).collect();
     if working.is_empty() {
         // It says that it failed.
         working = vec![&devices[0]];
     }
-    let shares = working.iter().copied().zip(divide(&job.parts(), job.table().parts.len(), working.len(), id));
+    let shares =
+        working.iter().copied().zip(divide(&job.physical().parts(), job.table().parts.len(), working.len(), id));
     let mut shares: Vec<(&Accelerator, Vec<usize>)> = shares.filter(|(_, parts)| !parts.is_empty()).collect();
     // A job without parts is one of a device that has nothing to do.
     let (here, parts) = shares.pop().unwrap_or((working[0], Vec::new()));
     let shared = !shares.is_empty();
     let mut ran = thread::scope(|scope| {
-        let threads: Vec<_> =
-            shares.into_iter().map(|(device, parts)| scope.spawn(move || device.run(job, parts, cancel))).collect();
-        let last = here.run(job, parts, cancel);
+        let threads: Vec<_> = shares
+            .into_iter()
+            .map(|(device, parts)| scope.spawn(move || device.run(job, sink, parts, cancel)))
+            .collect();
+        let last = here.run(job, sink, parts, cancel);
         let others = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
         others.chain([last]).collect::<Result<Vec<_>>>()
     })?;
     // Which build rows have met no row is known only now.
-    if shared && job.has_leftovers() {
-        let (worker, mut more) = here.run(job, Vec::new(), cancel)?;
+    if shared && job.physical().body.emits_build_rows() {
+        let (contribution, mut more) = here.run(job, sink, Vec::new(), cancel)?;
         // It is named already.
         more.names.clear();
-        ran.push((worker, more));
+        ran.push((contribution, more));
     }
     let mut metrics = DeviceMetrics::default();
-    let workers = ran.into_iter().map(|(worker, more)| {
+    let contributions = ran.into_iter().map(|(contribution, more)| {
         metrics.add(more);
-        worker
+        contribution
     });
-    Ok((workers.collect(), metrics))
+    Ok((contributions.collect(), metrics))
 }
 
 /// Divides parts, out of `count` that a table has, into a share for each of `devices` devices: contiguous runs of the table's

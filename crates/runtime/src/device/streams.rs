@@ -11,7 +11,7 @@ use tandem_codegen::{Binding, Kernel};
 use tandem_column::{Column, Part, Result};
 use tandem_cpu::code_bounds;
 use tandem_device::{Patience, Queue};
-use tandem_pipeline::fused::{Fused, FusedStep};
+use tandem_plan::{Action, Body};
 
 use super::{
     Accelerator,
@@ -48,7 +48,7 @@ impl Run<'_> {
         for binding in &kernel.0.bindings {
             let Binding::Column(column) = binding else { continue };
             let source = &job.table().parts[part].columns[*column];
-            let memory = accelerator.columns.hold(source, !job.is_reference(), &mut self.mover(stream)?)?;
+            let memory = accelerator.columns.hold(source, !job.physical().is_reference(), &mut self.mover(stream)?)?;
             held.insert(*column, memory);
         }
         Ok(held)
@@ -58,7 +58,7 @@ impl Run<'_> {
     pub(super) fn look_ahead(&mut self, part: usize) -> Result<()> {
         let next = self.parts.iter().skip(self.place_of(part) + 1).take(self.ahead()).copied();
         for part in next.collect::<Vec<usize>>() {
-            if !excludes(&self.kernel(Piece::Part(part)).0, &self.fused, &self.job.table().parts[part]) {
+            if !excludes(&self.kernel(Piece::Part(part)).0, self.body(), &self.job.table().parts[part]) {
                 self.hold(part)?;
             }
         }
@@ -68,7 +68,7 @@ impl Run<'_> {
     /// Returns how many parts are copied ahead, each by a queue of its own: none if columns are read where they are.
     fn ahead(&self) -> usize {
         let (settings, info) = (self.accelerator.settings, self.accelerator.device.info());
-        if settings.in_place(info, !self.job.is_reference()) { 0 } else { settings.queues(info) - 1 }
+        if settings.in_place(info, !self.job.physical().is_reference()) { 0 } else { settings.queues(info) - 1 }
     }
 
     fn place_of(&self, part: usize) -> usize {
@@ -77,10 +77,10 @@ impl Run<'_> {
 }
 
 /// Tells whether statistics show that a kernel keeps no row of a part: no code of it is within some range.
-pub(super) fn excludes(kernel: &Kernel, fused: &Fused, part: &Part) -> bool {
+pub(super) fn excludes(kernel: &Kernel, body: &Body, part: &Part) -> bool {
     kernel.bindings.iter().any(|binding| match binding {
-        Binding::Low(step) => match fused.steps[*step] {
-            FusedStep::Between { column, low, high } => bounds(&part.columns[column], low, high).is_none(),
+        Binding::Low(step) => match body.steps[*step].action {
+            Action::Between { column, low, high } => bounds(&part.columns[column], low, high).is_none(),
             _ => false,
         },
         _ => false,
@@ -89,6 +89,6 @@ pub(super) fn excludes(kernel: &Kernel, fused: &Fused, part: &Part) -> bool {
 
 /// Returns the codes of a column within a range: the first, and how many more.
 fn bounds(column: &Column, low: i64, high: i64) -> Option<(u64, u64)> {
-    let (base, codes) = column.codes()?;
-    code_bounds(base, codes, low, high)
+    let (base, width) = column.code_form()?;
+    code_bounds(base, width, low, high)
 }

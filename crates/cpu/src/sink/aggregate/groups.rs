@@ -3,54 +3,38 @@
 use std::rc::Rc;
 
 use hashbrown::HashTable;
-use tandem_column::{Dictionary, Result, Type};
-use tandem_pipeline::{SlotId, fused::GroupKey};
+use tandem_column::{Result, Type};
+use tandem_plan::{
+    Origin,
+    sink::{KeyPacking, PlacedKey},
+};
 
 use crate::{
     BytesVector, Values, Vector,
-    directory::write_key,
     evaluate::Slots,
-    frame::{Frame, Origin},
+    frame::Frame,
     kernel::{self, Rows},
-    range::Domain,
+    lookup::{self, write_key},
 };
 
-/// One group key.
-#[derive(Clone, Debug)]
-pub(super) struct Key {
-    pub(super) slot: SlotId,
-    pub(super) kind: Type,
-    /// Place of a value: `value − min`; `size − 1` is null where `nullable`.
-    pub(super) min: i64,
-    pub(super) size: u64,
-    pub(super) nullable: bool,
-    pub(super) dictionary: Option<std::sync::Arc<Dictionary>>,
+/// Turns the values of a key with places into places, and back.
+pub(super) trait Places {
+    /// Returns each active row's place.
+    fn places(&self, frame: &Frame<'_>) -> Result<Vec<u32>>;
+    /// Returns the place of each value.
+    fn places_of(&self, vector: &Vector) -> Vec<u32>;
+    /// Turns places back into values.
+    fn values(&self, places: impl Iterator<Item = u64>, count: usize) -> Vector;
 }
 
-impl Key {
-    /// Reads a slot's domain; `None` where its values have no known places.
-    pub(super) fn new(slot: SlotId, kind: &Type, domain: &Domain) -> Option<Key> {
-        let coded = domain.dictionary.is_some()
-            || matches!(kind.repr(), tandem_column::Repr::Int | tandem_column::Repr::Boolean);
-        let (min, max) = domain.range.filter(|_| coded)?;
-        let size = u64::try_from(i128::from(max) - i128::from(min) + 1 + i128::from(domain.nullable)).ok()?;
-        let dictionary = domain.dictionary.clone();
-        Some(Key { slot, kind: kind.clone(), min, size, nullable: domain.nullable, dictionary })
-    }
-
-    /// Describes the key for a kernel.
-    pub(super) fn fused(&self) -> GroupKey {
-        GroupKey { slot: self.slot, min: self.min, size: self.size, nullable: self.nullable }
-    }
-
-    /// Returns each active row's place.
+impl Places for PlacedKey {
     fn places(&self, frame: &Frame<'_>) -> Result<Vec<u32>> {
-        let direct = match &frame.layout.origins[self.slot] {
-            _ if self.nullable => None,
-            Origin::Source(_) => frame.source_column(self.slot).map(|column| (column, frame.rows(), None)),
-            Origin::Payload { step, payload } => {
-                let build = frame.layout.builds[*step].as_ref().expect("a payload slot belongs to a probe");
-                Some((&*build.payload[*payload], Rows::List(&[]), Some(frame.build_rows(*step)?)))
+        let direct = match frame.layout.body().origins[self.key.slot] {
+            _ if self.key.nullable => None,
+            Origin::Column(_) => frame.source_column(self.key.slot).map(|column| (column, frame.rows(), None)),
+            Origin::Payload { lookup, payload } => {
+                let column = &*frame.layout.physical.builds[lookup].payload[payload];
+                Some((column, Rows::List(&[]), Some(frame.build_rows(lookup)?)))
             }
             Origin::Computed => None,
         };
@@ -58,37 +42,37 @@ impl Key {
             && let Some((base, codes)) = kernel::encoded(column)
         {
             let rows = listed.as_deref().map_or(rows, |list| Rows::List(list));
-            return Ok(kernel::fetch_offsets(base, codes, rows, self.min));
+            return Ok(kernel::fetch_offsets(base, codes, rows, self.key.min));
         }
-        Ok(self.places_of(&*frame.vector(self.slot)?))
+        Ok(self.places_of(&*frame.vector(self.key.slot)?))
     }
 
-    /// Returns the place of each value.
     fn places_of(&self, vector: &Vector) -> Vec<u32> {
         let mut places: Vec<u32> = match &vector.values {
-            Values::Int(values) => values.iter().map(|v| v.wrapping_sub(self.min) as u32).collect(),
-            Values::Boolean(values) => values.iter().map(|v| i64::from(*v).wrapping_sub(self.min) as u32).collect(),
-            Values::Code { codes, .. } => codes.iter().map(|c| i64::from(*c).wrapping_sub(self.min) as u32).collect(),
+            Values::Int(values) => values.iter().map(|v| v.wrapping_sub(self.key.min) as u32).collect(),
+            Values::Boolean(values) => values.iter().map(|v| i64::from(*v).wrapping_sub(self.key.min) as u32).collect(),
+            Values::Code { codes, .. } => {
+                codes.iter().map(|c| i64::from(*c).wrapping_sub(self.key.min) as u32).collect()
+            }
             // Text without a dictionary: the nulls of a side of a join that has no row.
-            Values::Bytes(_) if self.nullable => vec![0; vector.len()],
+            Values::Bytes(_) if self.key.nullable => vec![0; vector.len()],
             _ => unreachable!("a coded group key has codes"),
         };
         if let Some(valid) = &vector.valid {
             places.iter_mut().zip(valid).filter(|(_, valid)| **valid == 0).for_each(|(place, _)| {
-                *place = self.size as u32 - 1;
+                *place = self.key.size as u32 - 1;
             });
         }
         places
     }
 
-    /// Turns places back into values.
-    pub(super) fn values(&self, places: impl Iterator<Item = u64>, count: usize) -> Vector {
-        let null = if self.nullable { self.size - 1 } else { u64::MAX };
+    fn values(&self, places: impl Iterator<Item = u64>, count: usize) -> Vector {
+        let null = if self.key.nullable { self.key.size - 1 } else { u64::MAX };
         let mut valid = Vec::with_capacity(count);
         let ints: Vec<i64> = places
             .map(|place| {
                 valid.push((place != null) as u8);
-                if place == null { self.min } else { self.min.wrapping_add(place as i64) }
+                if place == null { self.key.min } else { self.key.min.wrapping_add(place as i64) }
             })
             .collect();
         let values = match &self.dictionary {
@@ -103,14 +87,14 @@ impl Key {
 }
 
 /// Computes `Σ place × stride` for each active row.
-pub(super) fn dense_groups(keys: &[Key], frame: &Frame<'_>) -> Result<Vec<u32>> {
+pub(super) fn dense_groups(keys: &[PlacedKey], frame: &Frame<'_>) -> Result<Vec<u32>> {
     let mut groups: Option<Vec<u32>> = None;
     for key in keys {
         let places = key.places(frame)?;
         match &mut groups {
             None => groups = Some(places),
             Some(groups) => {
-                let size = key.size as u32;
+                let size = key.key.size as u32;
                 groups.iter_mut().zip(&places).for_each(|(group, place)| *group = *group * size + *place);
             }
         }
@@ -119,52 +103,22 @@ pub(super) fn dense_groups(keys: &[Key], frame: &Frame<'_>) -> Result<Vec<u32>> 
 }
 
 /// Turns dense group numbers back into key values.
-pub(super) fn dense_values(keys: &[Key], groups: &[u32]) -> Vec<Vector> {
+pub(super) fn dense_values(keys: &[PlacedKey], groups: &[u32]) -> Vec<Vector> {
     let mut stride = 1u64;
     let mut out: Vec<Vector> = Vec::with_capacity(keys.len());
     for key in keys.iter().rev() {
-        let places = groups.iter().map(|group| u64::from(*group) / stride % key.size);
+        let places = groups.iter().map(|group| u64::from(*group) / stride % key.key.size);
         out.push(key.values(places, groups.len()));
-        stride *= key.size;
+        stride *= key.key.size;
     }
     out.reverse();
     out
 }
 
-/// How the keys of hashed groups are held.
-#[derive(Clone, Debug)]
-pub(super) enum Packing {
-    /// Each key's place shifted into one integer.
-    Integer(Vec<(Key, u32)>),
-    /// Written out.
-    Bytes(Vec<SlotId>),
-}
-
-impl Packing {
-    /// Packs into 64 bits if every key has places and they fit together.
-    pub(super) fn new(keys: &[SlotId], places: Option<&[Key]>) -> Packing {
-        let packed = places.and_then(|places| {
-            let mut shift = 0;
-            let mut packed = Vec::with_capacity(places.len());
-            for key in places {
-                let bits = 64 - key.size.saturating_sub(1).leading_zeros();
-                // Places are fetched as 32-bit numbers.
-                if bits > 32 || shift + bits > 64 {
-                    return None;
-                }
-                packed.push((key.clone(), shift));
-                shift += bits;
-            }
-            Some(packed)
-        });
-        packed.map_or_else(|| Packing::Bytes(keys.to_vec()), Packing::Integer)
-    }
-}
-
 /// Numbers the distinct keys it meets, from 0 on.
 #[derive(Debug)]
 pub(super) struct GroupTable {
-    packing: Packing,
+    packing: KeyPacking,
     collide: bool,
     table: HashTable<u32>,
     integers: Vec<u64>,
@@ -175,10 +129,10 @@ pub(super) struct GroupTable {
 }
 
 impl GroupTable {
-    pub(super) fn new(packing: Packing, kinds: Vec<Type>, collide: bool) -> GroupTable {
+    pub(super) fn new(packing: KeyPacking, kinds: Vec<Type>, collide: bool) -> GroupTable {
         let values = match &packing {
-            Packing::Integer(_) => Vec::new(),
-            Packing::Bytes(_) => kinds.iter().map(Vector::empty).collect(),
+            KeyPacking::Integer(_) => Vec::new(),
+            KeyPacking::Bytes(_) => kinds.iter().map(Vector::empty).collect(),
         };
         let (integers, bytes) = (Vec::new(), BytesVector::default());
         GroupTable { packing, collide, table: HashTable::new(), integers, bytes, values, kinds }
@@ -186,15 +140,15 @@ impl GroupTable {
 
     pub(super) fn len(&self) -> usize {
         match &self.packing {
-            Packing::Integer(_) => self.integers.len(),
-            Packing::Bytes(_) => self.bytes.len(),
+            KeyPacking::Integer(_) => self.integers.len(),
+            KeyPacking::Bytes(_) => self.bytes.len(),
         }
     }
 
     /// Returns each active row's group, making new ones as needed.
     pub(super) fn groups(&mut self, frame: &Frame<'_>) -> Result<Vec<u32>> {
         match &self.packing {
-            Packing::Integer(keys) => {
+            KeyPacking::Integer(keys) => {
                 let mut packed = vec![0u64; frame.count()];
                 for (key, shift) in keys {
                     let places = key.places(frame)?;
@@ -202,7 +156,7 @@ impl GroupTable {
                 }
                 Ok(packed.into_iter().map(|key| self.number_integer(key)).collect())
             }
-            Packing::Bytes(slots) => {
+            KeyPacking::Bytes(slots) => {
                 let vectors = slots.iter().map(|slot| frame.vector(*slot)).collect::<Result<Vec<_>>>()?;
                 Ok(self.number_bytes(&vectors, frame.count()))
             }
@@ -212,7 +166,7 @@ impl GroupTable {
     /// Returns the group of each row of key values, making new ones as needed.
     pub(super) fn groups_of(&mut self, vectors: &[Rc<Vector>], rows: usize) -> Vec<u32> {
         match &self.packing {
-            Packing::Integer(keys) => {
+            KeyPacking::Integer(keys) => {
                 let mut packed = vec![0u64; rows];
                 for ((key, shift), vector) in keys.iter().zip(vectors) {
                     let places = key.places_of(vector);
@@ -220,7 +174,7 @@ impl GroupTable {
                 }
                 packed.into_iter().map(|key| self.number_integer(key)).collect()
             }
-            Packing::Bytes(_) => self.number_bytes(vectors, rows),
+            KeyPacking::Bytes(_) => self.number_bytes(vectors, rows),
         }
     }
 
@@ -276,18 +230,18 @@ impl GroupTable {
     pub(super) fn shares(&self, parts: usize) -> Vec<u32> {
         let share = |hash: u64| (hash >> 7) as u32 % parts as u32;
         match &self.packing {
-            Packing::Integer(_) => self.integers.iter().map(|key| share(mix(*key))).collect(),
-            Packing::Bytes(_) => self.bytes.iter().map(|key| share(hash_bytes(key))).collect(),
+            KeyPacking::Integer(_) => self.integers.iter().map(|key| share(mix(*key))).collect(),
+            KeyPacking::Bytes(_) => self.bytes.iter().map(|key| share(hash_bytes(key))).collect(),
         }
     }
 
     /// Takes over some groups of another table; returns pairs of (their number, ours).
     pub(super) fn absorb(&mut self, other: &GroupTable, groups: &[u32]) -> Vec<(u32, u32)> {
         match &self.packing {
-            Packing::Integer(_) => {
+            KeyPacking::Integer(_) => {
                 groups.iter().map(|g| (*g, self.number_integer(other.integers[*g as usize]))).collect()
             }
-            Packing::Bytes(_) => {
+            KeyPacking::Bytes(_) => {
                 let vectors: Vec<Rc<Vector>> = other.values.iter().map(|v| Rc::new(v.take(groups))).collect();
                 let ours = self.number_bytes(&vectors, groups.len());
                 groups.iter().copied().zip(ours).collect()
@@ -298,15 +252,15 @@ impl GroupTable {
     /// Returns the key values of all groups.
     pub(super) fn values(&self) -> Vec<Vector> {
         match &self.packing {
-            Packing::Integer(keys) => keys
+            KeyPacking::Integer(keys) => keys
                 .iter()
                 .map(|(key, shift)| {
-                    let bits = 64 - key.size.saturating_sub(1).leading_zeros();
+                    let bits = key.key.bits();
                     let mask = if bits == 0 { 0 } else { u64::MAX >> (64 - bits) };
                     key.values(self.integers.iter().map(|packed| packed >> shift & mask), self.integers.len())
                 })
                 .collect(),
-            Packing::Bytes(_) => self.values.clone(),
+            KeyPacking::Bytes(_) => self.values.clone(),
         }
     }
 
@@ -327,5 +281,5 @@ fn mix(key: u64) -> u64 {
 }
 
 fn hash_bytes(bytes: &[u8]) -> u64 {
-    mix(crate::directory::hash_bytes(bytes))
+    mix(lookup::hash_bytes(bytes))
 }

@@ -2,23 +2,52 @@
 
 use std::sync::Arc;
 
-use tandem_column::{Dictionary, Type};
+use tandem_column::{Dictionary, Repr, Table, Type};
 use tandem_pipeline::{
-    Expr, Overflow,
+    Expr, Overflow, Slot,
     range::{self, Range},
 };
 
 /// What is known of a slot's values.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Domain {
+pub struct Domain {
     /// The slot's type.
-    pub(crate) kind: Option<Type>,
+    pub kind: Option<Type>,
     /// Smallest and largest value (dictionary code for [`Domain::dictionary`]); `None` where not known.
-    pub(crate) range: Option<(i64, i64)>,
+    pub range: Option<(i64, i64)>,
     /// Whether null can occur.
-    pub(crate) nullable: bool,
+    pub nullable: bool,
     /// The dictionary of a string slot whose vectors are always codes of it.
-    pub(crate) dictionary: Option<Arc<Dictionary>>,
+    pub dictionary: Option<Arc<Dictionary>>,
+}
+
+impl PartialEq for Domain {
+    fn eq(&self, other: &Domain) -> bool {
+        let dictionary = match (&self.dictionary, &other.dictionary) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        dictionary && (&self.kind, self.range, self.nullable) == (&other.kind, other.range, other.nullable)
+    }
+}
+
+impl Domain {
+    /// Reads what a table's statistics know of a column that is a slot.
+    pub(crate) fn of_column(table: &Table, column: usize, slot: &Slot) -> Domain {
+        let dictionary = table.parts.first().and_then(|part| part.columns[column].dictionary().cloned());
+        let range = match &dictionary {
+            Some(dictionary) => Some((0, dictionary.len() as i64 - 1)).filter(|range| range.1 >= 0),
+            None => table.statistics[column].range,
+        };
+        // A float's range is in the order of its bits, not of its value.
+        let range = range.filter(|_| dictionary.is_some() || slot.kind.repr() != Repr::Float);
+        Domain { kind: Some(slot.kind.clone()), range, nullable: has_nulls(table, column), dictionary }
+    }
+}
+
+/// Tells whether any part of a column has a null.
+pub fn has_nulls(table: &Table, column: usize) -> bool {
+    table.parts.iter().any(|part| part.columns[column].is_nullable())
 }
 
 /// Returns the range of an integer-represented expression.
@@ -30,7 +59,6 @@ pub(crate) fn range(expr: &Expr, domains: &[Domain]) -> Option<Range> {
         (kind, known.map(|(low, high)| Range::new(low.into(), high.into())))
     })
 }
-
 /// Rewrites integer arithmetic whose result always fits to wrap: the same value without a check.
 pub(crate) fn drop_checks(expr: &Expr, domains: &[Domain]) -> Expr {
     let rewrite = |e: &Expr| drop_checks(e, domains);

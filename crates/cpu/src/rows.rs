@@ -7,15 +7,17 @@ use tandem_column::{
 };
 use tandem_pipeline::{Slot, SlotId, Value};
 
-use crate::{MemoryBudget, Reservation, Values, Vector, build::validity, evaluate::Slots};
+use crate::{MemoryBudget, Reservation, Values, Vector, arrange::validity, evaluate::Slots};
 
-/// Rows of some slots, in chunks that remember their morsel.
+/// Rows of some values, in chunks that remember their morsel.
 #[derive(Debug)]
-pub(crate) struct Collector {
+pub struct Rows {
     kinds: Vec<Type>,
     chunks: Vec<Chunk>,
     bytes: usize,
     reservation: Reservation,
+    /// They are in the sink's order already.
+    pub sorted: bool,
 }
 
 /// Rows of one morsel.
@@ -26,13 +28,27 @@ pub(crate) struct Chunk {
     pub(crate) vectors: Vec<Vector>,
 }
 
-impl Collector {
-    pub(crate) fn new(kinds: Vec<Type>, budget: &Arc<MemoryBudget>, what: &'static str) -> Collector {
-        Collector { kinds, chunks: Vec::new(), bytes: 0, reservation: Reservation::new(budget, what) }
+impl Rows {
+    pub(crate) fn new(kinds: Vec<Type>, budget: &Arc<MemoryBudget>, what: &'static str) -> Rows {
+        Rows { kinds, chunks: Vec::new(), bytes: 0, reservation: Reservation::new(budget, what), sorted: false }
     }
 
-    /// Appends rows given as one vector per column.
-    pub(crate) fn push(&mut self, morsel: usize, rows: usize, vectors: &[Rc<Vector>]) -> Result<()> {
+    /// Makes rows of one vector per column.
+    pub(crate) fn of(
+        (rows, vectors): (usize, Vec<Vector>),
+        morsel: usize,
+        kinds: &[Type],
+        budget: &Arc<MemoryBudget>,
+    ) -> Rows {
+        let chunks = vec![Chunk { morsel, rows, vectors }];
+        Rows { chunks, ..Rows::new(kinds.to_vec(), budget, "the build side of a join") }
+    }
+
+    /// Appends rows given as one vector per column. Rows come out in the order of morsels.
+    ///
+    /// # Errors
+    /// Exhausted if the memory budget is used up.
+    pub fn push(&mut self, morsel: usize, rows: usize, vectors: &[Rc<Vector>]) -> Result<()> {
         self.bytes += vectors.iter().map(|v| byte_len(v)).sum::<usize>();
         self.reservation.grow_to(self.bytes)?;
         match self.chunks.last_mut() {
@@ -54,7 +70,8 @@ impl Collector {
         self.push(morsel, frame.rows(), &vectors)
     }
 
-    pub(crate) fn rows(&self) -> usize {
+    /// Returns how many rows there are.
+    pub fn count(&self) -> usize {
         self.chunks.iter().map(|c| c.rows).sum()
     }
 
@@ -81,18 +98,18 @@ impl Collector {
     }
 }
 
-/// Returns the chunks of several collectors in the order of their morsels.
-pub(crate) fn in_order(collectors: Vec<Collector>) -> Vec<Chunk> {
-    let mut chunks: Vec<Chunk> = collectors.into_iter().flat_map(|c| c.chunks).collect();
+/// Returns the chunks of several workers in the order of their morsels.
+pub(crate) fn in_order(rows: Vec<Rows>) -> Vec<Chunk> {
+    let mut chunks: Vec<Chunk> = rows.into_iter().flat_map(|rows| rows.chunks).collect();
     chunks.sort_by_key(|c| c.morsel);
     chunks
 }
 
-/// Joins the rows of several collectors into one vector per column.
-pub(crate) fn concat_all(kinds: &[Type], collectors: Vec<Collector>) -> (usize, Vec<Vector>) {
-    let rows = collectors.iter().map(Collector::rows).sum();
+/// Joins the rows of several workers into one vector per column.
+pub(crate) fn concat_all(kinds: &[Type], collected: Vec<Rows>) -> (usize, Vec<Vector>) {
+    let rows = collected.iter().map(Rows::count).sum();
     let mut all: Vec<Vector> = kinds.iter().map(Vector::empty).collect();
-    for chunk in in_order(collectors) {
+    for chunk in in_order(collected) {
         all.iter_mut().zip(&chunk.vectors).for_each(|(to, from)| to.append(from));
     }
     (rows, all)
@@ -111,7 +128,7 @@ fn byte_len(vector: &Vector) -> usize {
 }
 
 /// Makes a column of a vector's values, without block statistics.
-pub(crate) fn to_column(vector: &mut Vector, kind: &Type) -> Column {
+pub fn to_column(vector: &mut Vector, kind: &Type) -> Column {
     vector.clear_nulls();
     let valid = validity(vector.valid.as_ref());
     match &vector.values {

@@ -1,15 +1,68 @@
 //! The running state of one aggregate for every group, as arrays indexed by group.
 
+use std::{borrow::Cow, rc::Rc};
+
 use arrow_buffer::i256;
 use hashbrown::HashSet;
-use tandem_column::{Dictionary, Repr, Result, Type, float_order, from_float_order};
+use tandem_column::{Error, Repr, Result, Type};
 use tandem_pipeline::{
     Aggregate, AggregateFunction, Value,
-    fused::Accumulator as Places,
     scalar::aggregate::{Accumulator as Scalar, Moments},
 };
 
-use crate::{BytesVector, Values, Vector, directory::write_key};
+use crate::{BytesVector, Values, Vector, lookup::write_key};
+
+/// What others computed of one aggregate over some rows of one group.
+#[derive(Clone, Copy, Debug)]
+pub enum Partial<'p> {
+    /// How many rows contributed.
+    Count(i64),
+    /// An exact sum.
+    Sum {
+        /// The sum.
+        sum: i256,
+        /// How many rows contributed.
+        count: i64,
+    },
+    /// A sum of floats.
+    FloatSum {
+        /// The sum.
+        sum: f64,
+        /// How many rows contributed.
+        count: i64,
+    },
+    /// The smallest or largest value.
+    Best {
+        /// The value; any, if no row contributed.
+        best: Best<'p>,
+        /// How many rows contributed.
+        count: i64,
+    },
+    /// Count, mean and squared distances from it.
+    Moments(Moments),
+}
+
+/// A smallest or largest value, by representation.
+#[allow(missing_docs)]
+#[derive(Clone, Copy, Debug)]
+pub enum Best<'p> {
+    Integer(i64),
+    Wide(i128),
+    Float(f64),
+    Bytes(&'p [u8]),
+}
+
+impl Partial<'_> {
+    fn count(&self) -> i64 {
+        match self {
+            Partial::Count(count)
+            | Partial::Sum { count, .. }
+            | Partial::FloatSum { count, .. }
+            | Partial::Best { count, .. } => *count,
+            Partial::Moments(moments) => moments.count,
+        }
+    }
+}
 
 /// Which group each row belongs to.
 #[derive(Clone, Copy)]
@@ -122,84 +175,129 @@ impl Accumulator {
         }
     }
 
-    /// Adds what a kernel counted for a group, from its numbers.
-    pub(super) fn absorb(&mut self, group: usize, numbers: &[i64], places: &Places, words: Option<&Dictionary>) {
+    /// Adds what others computed of some of a group's rows.
+    pub(super) fn add(&mut self, group: usize, partial: Partial<'_>) {
         let smallest = self.smallest();
         if self.counted {
-            self.counts[group] += numbers[places.count()];
+            self.counts[group] += partial.count();
         }
-        match (&mut self.state, *places) {
-            (State::Int(sums), Places::Sum { sum, .. }) => sums[group] += numbers[sum],
-            (State::Wide(sums), Places::Sum { sum, .. }) => {
-                sums[group] = sums[group].wrapping_add(i256::from_i128(numbers[sum].into()));
-            }
-            (State::Wide(sums), Places::WideSum { low, high, .. }) => {
-                let sum = (i128::from(numbers[high]) << 32) + i128::from(numbers[low]);
-                sums[group] = sums[group].wrapping_add(i256::from_i128(sum));
-            }
-            (State::Wide(sums), Places::LimbSum { first, .. }) => {
-                let limbs = numbers[first..first + 4].iter().rev();
-                let sum = limbs
-                    .fold(i256::ZERO, |sum: i256, limb| (sum << 32u8).wrapping_add(i256::from_i128((*limb).into())));
-                sums[group] = sums[group].wrapping_add(sum);
-            }
-            (State::BestWide(best), Places::WideBest { low, high, smallest, .. }) => {
-                let value = i128::from(numbers[high]) << 64 | i128::from(numbers[low] as u64);
-                best[group] = if smallest { best[group].min(value) } else { best[group].max(value) };
-            }
-            (State::Spread(spread), Places::Moments { mean, squares, count }) => spread[group].merge(Moments {
-                count: numbers[count],
-                mean: f64::from_bits(numbers[mean] as u64),
-                squares: f64::from_bits(numbers[squares] as u64),
-            }),
-            (State::Float(sums), Places::FloatSum { sum, .. }) => sums[group] += f64::from_bits(numbers[sum] as u64),
+        match (&mut self.state, partial) {
+            (State::Int(sums), Partial::Sum { sum, .. }) => sums[group] += sum.as_i128() as i64,
+            (State::Wide(sums), Partial::Sum { sum, .. }) => sums[group] = sums[group].wrapping_add(sum),
+            (State::Float(sums), Partial::FloatSum { sum, .. }) => sums[group] += sum,
+            (State::Spread(spread), Partial::Moments(moments)) => spread[group].merge(moments),
             // A group that no value reached holds none.
-            (State::Best(_), Places::Best { count, .. }) if numbers[count] == 0 => {}
-            (State::Best(best), Places::Best { best: place, from, .. }) => {
-                let value = from.map_or(numbers[place], |from| from.wrapping_add((numbers[place] as u32).into()));
+            (_, Partial::Best { count: 0, .. }) => {}
+            (State::Best(best), Partial::Best { best: Best::Integer(value), .. }) => {
                 best[group] = if smallest { best[group].min(value) } else { best[group].max(value) };
             }
-            (State::BestBytes(best), Places::Best { best: place, .. }) => {
-                let contributed = numbers[places.count()];
-                let Some(words) = words.filter(|_| contributed > 0) else { return };
-                let (word, first) = (words.get(numbers[place] as u32), self.counts[group] == contributed);
-                let better = if smallest { word < best[group].as_slice() } else { word > best[group].as_slice() };
-                if first || better {
-                    best[group] = word.to_vec();
+            (State::BestWide(best), Partial::Best { best: Best::Wide(value), .. }) => {
+                best[group] = if smallest { best[group].min(value) } else { best[group].max(value) };
+            }
+            (State::BestFloat(best), Partial::Best { best: Best::Float(value), .. }) => {
+                let order = value.total_cmp(&best[group]);
+                if if smallest { order.is_lt() } else { order.is_gt() } {
+                    best[group] = value;
                 }
             }
-            (State::BestFloat(best), Places::Best { best: place, smallest, .. }) => {
-                let (old, new) = (float_order(best[group]), numbers[place]);
-                best[group] = from_float_order(if smallest { old.min(new) } else { old.max(new) });
+            (State::BestBytes(best), Partial::Best { best: Best::Bytes(value), count }) => {
+                let better = if smallest { value < best[group].as_slice() } else { value > best[group].as_slice() };
+                if self.counts[group] == count || better {
+                    let before = best[group].capacity();
+                    best[group].clear();
+                    best[group].extend_from_slice(value);
+                    self.text += best[group].capacity() - before;
+                }
             }
             // Counts are all there is to count.
-            _ => debug_assert!(matches!(self.state, State::Count), "the kernel keeps what the processor keeps"),
+            _ => debug_assert!(matches!(self.state, State::Count), "others keep what is kept here"),
         }
+    }
+
+    /// Adds states of a partial aggregation, laid out as [`AggregateFunction::state`] says; only rows with `mask` set
+    /// contribute.
+    pub(super) fn update_states(
+        &mut self,
+        groups: Groups<'_>,
+        rows: usize,
+        states: &[Rc<Vector>],
+        mask: Option<&[u8]>,
+    ) -> Result<()> {
+        let integers = |vector: &Vector| match &vector.values {
+            Values::Int(values) => Ok(values.clone()),
+            _ => Err(Error::internal("the count of a partial aggregation is an integer")),
+        };
+        match (self.aggregate.function, states) {
+            (AggregateFunction::CountRows | AggregateFunction::Count, [counts]) => {
+                let (counted, mask) = (integers(counts)?, both(counts, mask));
+                for_rows(rows, mask.as_deref(), |row| self.counts[groups.of(row)] += counted[row]);
+            }
+            (AggregateFunction::Average, [sums, counts]) => {
+                self.add_values(groups, rows, Some(sums), both(sums, mask).as_deref());
+                let (counted, mask) = (integers(counts)?, both(counts, mask));
+                for_rows(rows, mask.as_deref(), |row| self.counts[groups.of(row)] += counted[row]);
+            }
+            (AggregateFunction::First, [values]) => {
+                self.keep_first(groups, rows, values, both(values, mask).as_deref());
+            }
+            (_, [counts, means, squares]) => {
+                let (State::Spread(spread), Values::Float(means), Values::Float(squares)) =
+                    (&mut self.state, &means.values, &squares.values)
+                else {
+                    return Err(Error::internal("the moments of a partial aggregation are floats"));
+                };
+                let (counted, mask) = (integers(counts)?, both(counts, mask));
+                for_rows(rows, mask.as_deref(), |row| {
+                    let (count, mean, squares) = (counted[row], means[row], squares[row]);
+                    spread[groups.of(row)].merge(Moments { count, mean, squares });
+                });
+            }
+            // A sum of sums, the smallest of the smallest, and so on.
+            (_, [values]) => self.update(groups, rows, Some(values), mask),
+            _ => return Err(Error::internal("an aggregate has the states that its function says")),
+        }
+        Ok(())
     }
 
     /// Adds rows; only those with `mask` set contribute, nulls never do.
     pub(super) fn update(&mut self, groups: Groups<'_>, rows: usize, vector: Option<&Vector>, mask: Option<&[u8]>) {
-        let both: Vec<u8>;
-        let nulls = vector.and_then(|v| v.valid.as_deref());
-        let mask = match (nulls, mask) {
-            (Some(valid), Some(mask)) => {
-                both = valid.iter().zip(mask).map(|(a, b)| a & b).collect();
-                Some(both.as_slice())
-            }
-            (Some(one), None) | (None, Some(one)) => Some(one),
-            (None, None) => None,
-        };
-        if let State::First(first) = &mut self.state {
-            let Some(vector) = vector else { return };
-            for row in 0..rows {
-                let slot = &mut first[groups.of(row)];
-                if slot.is_none() {
-                    self.text += vector.values.bytes(row).len();
-                    *slot = Some(vector.value(row, &self.argument));
-                }
-            }
-            return;
+        if let (State::First(_), Some(vector)) = (&self.state, vector) {
+            // Nulls count, too.
+            return self.keep_first(groups, rows, vector, mask);
         }
+        let mask = match vector {
+            Some(vector) => both(vector, mask),
+            None => mask.map(Cow::Borrowed),
+        };
+        let mask = mask.as_deref();
+        let counts = match &self.state {
+            // They look at counts while they grow, or count otherwise.
+            State::BestBytes(_) | State::Spread(_) | State::Distinct { .. } => false,
+            _ => self.counted,
+        };
+        self.add_values(groups, rows, vector, mask);
+        if counts {
+            match (groups, mask) {
+                (Groups::One, None) => self.counts[0] += rows as i64,
+                _ => for_rows(rows, mask, |row| self.counts[groups.of(row)] += 1),
+            }
+        }
+    }
+
+    /// Keeps the first value of each group.
+    fn keep_first(&mut self, groups: Groups<'_>, rows: usize, vector: &Vector, mask: Option<&[u8]>) {
+        let State::First(first) = &mut self.state else { return };
+        for_rows(rows, mask, |row| {
+            let slot = &mut first[groups.of(row)];
+            if slot.is_none() {
+                self.text += vector.values.bytes(row).len();
+                *slot = Some(vector.value(row, &self.argument));
+            }
+        });
+    }
+
+    /// Adds values to the state, without counting them.
+    fn add_values(&mut self, groups: Groups<'_>, rows: usize, vector: Option<&Vector>, mask: Option<&[u8]>) {
         if let State::Spread(spread) = &mut self.state {
             let Some(vector) = vector else { return };
             let scale = unit(&self.argument);
@@ -288,15 +386,8 @@ impl Accumulator {
                 if !fresh.is_empty() {
                     values.append(&vector.take(&fresh));
                 }
-                return;
             }
             _ => debug_assert!(false, "an aggregate's argument has the representation it was planned for"),
-        }
-        if self.counted && !matches!(self.state, State::BestBytes(_)) {
-            match (groups, mask) {
-                (Groups::One, None) => self.counts[0] += rows as i64,
-                _ => for_rows(rows, mask, |row| self.counts[groups.of(row)] += 1),
-            }
         }
     }
 
@@ -481,6 +572,15 @@ fn worst(smallest: bool) -> f64 {
 
 fn round(value: f64, kind: &Type) -> f64 {
     if *kind == Type::Float32 { f64::from(value as f32) } else { value }
+}
+
+/// Returns which rows contribute: those in the mask whose value is not null.
+fn both<'m>(vector: &'m Vector, mask: Option<&'m [u8]>) -> Option<Cow<'m, [u8]>> {
+    match (vector.valid.as_deref(), mask) {
+        (Some(valid), Some(mask)) => Some(valid.iter().zip(mask).map(|(a, b)| a & b).collect()),
+        (Some(one), None) | (None, Some(one)) => Some(Cow::Borrowed(one)),
+        (None, None) => None,
+    }
 }
 
 #[inline(always)]

@@ -1,0 +1,169 @@
+//! How a kernel lays out what rows end in: an array or a hash table of groups, or rows.
+
+use tandem_pipeline::Expr;
+use tandem_plan::sink::{GroupKey, PlannedAggregate};
+
+/// Where the rows of a kernel end.
+#[derive(Clone, Debug, PartialEq)]
+pub enum KernelSink {
+    /// An array of groups.
+    Groups {
+        /// The keys; none for one group.
+        keys: Vec<GroupKey>,
+        /// How many places the array has.
+        groups: usize,
+        /// What is computed for each.
+        aggregates: Vec<PlannedAggregate>,
+    },
+    /// A hash table of groups, whose keys are numbers of 63 bits.
+    Hashed {
+        /// What a number is made of.
+        keys: Vec<HashKey>,
+        /// What is computed for each.
+        aggregates: Vec<PlannedAggregate>,
+    },
+    /// The rows that are left, with these values each.
+    Rows {
+        /// One column for each.
+        values: Vec<Expr>,
+        /// The order that they are wanted in; none for any order.
+        order: Vec<OrderKey>,
+    },
+}
+
+/// One key of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderKey {
+    /// Which of the values.
+    pub value: usize,
+    /// Largest first.
+    pub descending: bool,
+    /// Nulls before all values.
+    pub nulls_first: bool,
+    /// Of text without a dictionary: the bytes of the longest one.
+    pub longest: Option<usize>,
+}
+
+/// One part of the number that stands for a group's keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HashKey {
+    /// What it says.
+    pub of: KeyOf,
+    /// How many bits lie below.
+    pub shift: u32,
+}
+
+/// What tells one group from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyOf {
+    /// The place of a key's value.
+    Place(GroupKey),
+    /// The entry of a lookup, plus 1; 0 for none. It stands for all keys that are payload of it: groups may then be finer than
+    /// asked for, until their keys' values are known.
+    Entry(usize),
+    /// The number of the source row among all of the table; how many there are, for none.
+    Row,
+}
+
+/// Where the count of a group's rows lies.
+pub const ROWS_COUNT: usize = 0;
+/// The most values that sums in parts of 32 bits hold: a part is a 64-bit number with a sign.
+pub const MOST_HALVES: i64 = 1 << 31;
+
+/// Where a group's table of 64-bit numbers holds one aggregate; the count of its rows is at [`ROWS_COUNT`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accumulator {
+    /// The count of contributing rows, at this place.
+    Count(usize),
+    /// A sum, and the count of contributing rows (0: that of all rows).
+    Sum {
+        /// Where the sum is.
+        sum: usize,
+        /// Where the count is.
+        count: usize,
+    },
+    /// A sum of low halves, one of high halves, and the count.
+    WideSum {
+        /// Where the sum of the lower 32 bits is.
+        low: usize,
+        /// Where the sum of the higher 32 bits is.
+        high: usize,
+        /// Where the count is.
+        count: usize,
+    },
+    /// The sums of the four 32-bit limbs of 128-bit values, lowest first, and the count.
+    LimbSum {
+        /// Where the sum of the lowest limbs is; the others follow.
+        first: usize,
+        /// Where the count is.
+        count: usize,
+    },
+    /// A sum of floats, and the count.
+    FloatSum {
+        /// Where the sum is.
+        sum: usize,
+        /// Where the count is.
+        count: usize,
+    },
+    /// The smallest or largest value (of floats: its place in total order), and the count.
+    Best {
+        /// Where the value is.
+        best: usize,
+        /// Where the count is.
+        count: usize,
+        /// The smallest, rather than the largest.
+        smallest: bool,
+        /// Its distance from this number is held, in the lower 32 bits alone.
+        from: Option<i64>,
+    },
+    /// The smallest or largest 128-bit value, and the count.
+    WideBest {
+        /// Where its lower half is.
+        low: usize,
+        /// Where its higher half is.
+        high: usize,
+        /// Where the count is.
+        count: usize,
+        /// The smallest, rather than the largest.
+        smallest: bool,
+    },
+    /// The mean of floats, the sum of their squared differences from it, and the count.
+    Moments {
+        /// Where the mean is.
+        mean: usize,
+        /// Where the sum of squares is.
+        squares: usize,
+        /// Where the count is, which is of this aggregate alone.
+        count: usize,
+    },
+}
+
+impl Accumulator {
+    /// Returns where the count of contributing rows is.
+    pub fn count(&self) -> usize {
+        match *self {
+            Accumulator::Count(count)
+            | Accumulator::Sum { count, .. }
+            | Accumulator::WideSum { count, .. }
+            | Accumulator::LimbSum { count, .. }
+            | Accumulator::FloatSum { count, .. }
+            | Accumulator::Best { count, .. }
+            | Accumulator::WideBest { count, .. }
+            | Accumulator::Moments { count, .. } => count,
+        }
+    }
+
+    /// Returns the last place that is used.
+    pub fn last(&self) -> usize {
+        match *self {
+            Accumulator::Count(count) => count,
+            Accumulator::Sum { sum, count } | Accumulator::FloatSum { sum, count } => sum.max(count),
+            Accumulator::WideSum { low, high, count } | Accumulator::WideBest { low, high, count, .. } => {
+                low.max(high).max(count)
+            }
+            Accumulator::LimbSum { first, count } => count.max(first + 3),
+            Accumulator::Best { best, count, .. } => best.max(count),
+            Accumulator::Moments { mean, squares, count } => mean.max(squares).max(count),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What one place leaves of its share of a pipeline's rows, CPU worker or device: a value that stands alone until the sink
+//! merges it with the others.
+
+use std::{sync::Arc, time::Duration};
+
+use tandem_column::{Result, Table};
+use tandem_plan::Build;
+
+use crate::{Error, Groups, Reservation, Rows};
+
+/// What a share of the rows comes to.
+#[derive(Debug)]
+pub struct Contribution {
+    /// Groups, rows or a build.
+    pub contents: Contents,
+    /// How many rows reached the sink.
+    pub rows: u64,
+    /// The unmatched build rows that joins emit at the end are among them.
+    pub unmatched: bool,
+    /// What each step did, the sink last; none where nobody counted.
+    pub(crate) counters: Vec<Counter>,
+}
+
+/// The kinds of contributions. Sinks merge any number of groups, rows and builds, in any mix. Finished rows cannot be merged
+/// (an average is no longer a sum and a count): only a device that computes a whole pipeline may leave them.
+#[derive(Debug)]
+pub enum Contents {
+    /// Groups.
+    Groups(Box<Groups>),
+    /// Rows.
+    Rows(Rows),
+    /// A build, laid out.
+    Build(Box<Build>),
+    /// The finished rows of the whole pipeline, kept on a device: columns of [`tandem_column::Data::Remote`].
+    Kept(Table),
+}
+
+/// What a pipeline leaves behind.
+#[derive(Debug)]
+pub enum Output {
+    /// Rows, for the result or a later pipeline.
+    Rows(Table),
+    /// Rows in the order of partitions, and how many rows each has.
+    Partitions(Table, Vec<usize>),
+    /// A build, for later probes.
+    Build(Arc<Build>),
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counter {
+    pub(crate) rows_in: u64,
+    pub(crate) rows_out: u64,
+    pub(crate) time: Duration,
+}
+
+impl Counter {
+    pub(crate) fn count(&mut self, rows_in: usize, rows_out: usize, time: Duration) {
+        self.rows_in += rows_in as u64;
+        self.rows_out += rows_out as u64;
+        self.time += time;
+    }
+
+    pub(crate) fn add(&mut self, other: &Counter) {
+        self.rows_in += other.rows_in;
+        self.rows_out += other.rows_out;
+        self.time += other.time;
+    }
+}
+
+impl Contribution {
+    /// Makes the contribution of a place that counts no steps.
+    pub fn new(contents: Contents, rows: u64) -> Contribution {
+        Contribution { contents, rows, unmatched: false, counters: Vec::new() }
+    }
+}
+
+impl Contents {
+    /// Takes the memory that it holds out, to hold it while something is made of it.
+    pub(crate) fn hand_over(&mut self) -> Option<Reservation> {
+        match self {
+            Contents::Groups(groups) => Some(groups.hand_over()),
+            Contents::Rows(rows) => Some(rows.hand_over()),
+            Contents::Build(_) | Contents::Kept(_) => None,
+        }
+    }
+
+    /// Returns the groups, to add to.
+    ///
+    /// # Errors
+    /// Internal if it is something else.
+    pub fn groups(&mut self) -> Result<&mut Groups> {
+        match self {
+            Contents::Groups(groups) => Ok(groups),
+            _ => Err(Error::internal("a contribution to another sink")),
+        }
+    }
+
+    /// Returns the rows, to add to.
+    ///
+    /// # Errors
+    /// Internal if it is something else.
+    pub fn rows(&mut self) -> Result<&mut Rows> {
+        match self {
+            Contents::Rows(rows) => Ok(rows),
+            _ => Err(Error::internal("a contribution to another sink")),
+        }
+    }
+
+    /// Returns the rows.
+    pub(crate) fn into_rows(self) -> Result<Rows> {
+        match self {
+            Contents::Rows(rows) => Ok(rows),
+            Contents::Kept(_) => Err(Error::internal("finished rows stand alone")),
+            _ => Err(Error::internal("a contribution to another sink")),
+        }
+    }
+}
+
+impl Output {
+    /// Returns the memory that it holds, in bytes; dictionaries are mostly those of tables.
+    pub fn byte_len(&self) -> usize {
+        match self {
+            Output::Rows(table) | Output::Partitions(table, _) => table.parts.iter().map(|part| part.byte_len()).sum(),
+            Output::Build(build) => build.byte_len(),
+        }
+    }
+
+    /// Returns how many rows there are.
+    pub fn rows(&self) -> usize {
+        match self {
+            Output::Rows(table) | Output::Partitions(table, _) => table.rows(),
+            Output::Build(build) => build.rows,
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Where rows end: one file for each sink, behind one interface. A worker has a state, to which vectors are added as they
+//! come; it is the worker's contribution in the end, and the sink makes its output of all contributions.
+
+mod aggregate;
+mod build;
+mod materialize;
+mod order;
+mod partition;
+mod sort;
+
+use std::sync::Arc;
+
+use tandem_column::{Field, Result};
+use tandem_plan::{Physical, SinkPlan};
+
+pub use aggregate::{Best, Groups, Partial};
+
+use crate::{
+    Contents, Output,
+    frame::Frame,
+    job::{Parallel, Settings},
+};
+
+/// One sink of a job.
+pub(crate) trait Sink: Send + Sync {
+    /// Makes the state of one more worker.
+    fn state(&self) -> Contents;
+
+    /// Adds the active rows of a frame, which are of a morsel, to a worker's state.
+    ///
+    /// # Errors
+    /// What an expression raises, or an exhausted memory budget.
+    fn consume(&self, contents: &mut Contents, frame: &Frame<'_>, morsel: usize) -> Result<()>;
+
+    /// Tells how many times the contributions' memory is taken once more while the output is made of them.
+    fn copies(&self) -> usize {
+        1
+    }
+
+    /// Merges all contributions into the output.
+    ///
+    /// # Errors
+    /// Overflow of a sum, or an exhausted memory budget.
+    fn finish(&self, contents: Vec<Contents>, finishing: &Finishing<'_>) -> Result<Output>;
+}
+
+/// What sinks need to finish.
+pub(crate) struct Finishing<'f> {
+    /// The columns of the rows that come out.
+    pub(crate) schema: &'f Arc<[Field]>,
+    /// Runs tasks on all workers.
+    pub(crate) parallel: Parallel<'f>,
+}
+
+/// Makes the sink of a physical pipeline.
+pub(crate) fn sink(physical: &Physical, settings: &Settings) -> Box<dyn Sink> {
+    let (functions, memory) = (physical.functions.clone(), settings.memory.clone());
+    match &physical.sink {
+        SinkPlan::Build(plan) => Box::new(build::BuildSink { plan: plan.clone(), functions, memory }),
+        SinkPlan::Aggregate(plan) => Box::new(aggregate::AggregateSink { plan: Arc::new((**plan).clone()), memory }),
+        SinkPlan::Sort(plan) => Box::new(sort::SortSink { plan: plan.clone(), memory }),
+        SinkPlan::Materialize(plan) => Box::new(materialize::MaterializeSink { plan: plan.clone(), memory }),
+        SinkPlan::Partition(plan) => Box::new(partition::PartitionSink { plan: plan.clone(), functions, memory }),
+    }
+}

@@ -1,0 +1,68 @@
+//! Rows by the hash of their keys, for an exchange: those of one partition next to each other, partition after partition.
+
+use std::{rc::Rc, sync::Arc};
+
+use tandem_column::Result;
+use tandem_pipeline::{UserFunction, partition};
+use tandem_plan::sink::PartitionPlan;
+
+use super::{Finishing, Sink};
+use crate::{
+    Contents, MemoryBudget, Output, Rows, Values, Vector,
+    evaluate::{self, Slots},
+    frame::Frame,
+    rows::{Chunk, in_order, to_table},
+};
+
+pub(super) struct PartitionSink {
+    pub(super) plan: PartitionPlan,
+    pub(super) functions: Vec<Arc<UserFunction>>,
+    pub(super) memory: Arc<MemoryBudget>,
+}
+
+impl Sink for PartitionSink {
+    fn state(&self) -> Contents {
+        Contents::Rows(Rows::new(self.plan.kinds.clone(), &self.memory, "the rows of partitions"))
+    }
+
+    fn consume(&self, contents: &mut Contents, frame: &Frame<'_>, morsel: usize) -> Result<()> {
+        let keys = self.plan.keys.iter().map(|key| evaluate::evaluate(key, frame, &self.functions));
+        let output = self.plan.output.iter().map(|slot| frame.vector(*slot));
+        contents.rows()?.push(morsel, frame.count(), &keys.chain(output).collect::<Result<Vec<Rc<Vector>>>>()?)
+    }
+
+    fn finish(&self, contents: Vec<Contents>, finishing: &Finishing<'_>) -> Result<Output> {
+        let rows = contents.into_iter().map(Contents::into_rows).collect::<Result<Vec<Rows>>>()?;
+        let mut parts: Vec<Vec<Chunk>> = (0..self.plan.parts).map(|_| Vec::new()).collect();
+        for chunk in in_order(rows) {
+            let mut of_part = vec![Vec::new(); self.plan.parts];
+            let (keys, output) = chunk.vectors.split_at(self.plan.keys.len());
+            for (row, hash) in hashes(keys, chunk.rows).into_iter().enumerate() {
+                of_part[partition::part(hash, self.plan.parts)].push(row as u32);
+            }
+            for (chunks, rows) in parts.iter_mut().zip(of_part).filter(|(_, rows)| !rows.is_empty()) {
+                let vectors = output.iter().map(|vector| vector.take(&rows)).collect();
+                chunks.push(Chunk { morsel: chunk.morsel, rows: rows.len(), vectors });
+            }
+        }
+        let rows = parts.iter().map(|chunks| chunks.iter().map(|chunk| chunk.rows).sum()).collect();
+        Ok(Output::Partitions(to_table(finishing.schema.clone(), parts.into_iter().flatten().collect()), rows))
+    }
+}
+
+/// Returns the hash of each row's keys.
+fn hashes(keys: &[Vector], rows: usize) -> Vec<u64> {
+    let mut hashes = vec![partition::SEED; rows];
+    for key in keys {
+        let take = |row: usize, hash: u64| match &key.values {
+            _ if !key.is_valid(row) => partition::hash_null(hash),
+            Values::Boolean(values) => partition::hash_integer(hash, values[row].into()),
+            Values::Int(values) => partition::hash_integer(hash, values[row]),
+            Values::Wide(values) => partition::hash_wide(hash, values[row]),
+            Values::Float(values) => partition::hash_integer(hash, values[row].to_bits() as i64),
+            Values::Code { .. } | Values::Bytes(_) => partition::hash_bytes(hash, key.values.bytes(row)),
+        };
+        hashes.iter_mut().enumerate().for_each(|(row, hash)| *hash = take(row, *hash));
+    }
+    hashes
+}

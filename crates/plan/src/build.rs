@@ -1,0 +1,254 @@
+//! The side of a join that rows are looked up in, laid out.
+//!
+//! Rows lie in *entries*: rows of equal key next to each other, payload columns compact and in entry order. Looking a key
+//! up gives a range of entries. Whoever lays a build out, CPU or device, makes this value; whoever probes it, reads it.
+
+use std::sync::Arc;
+
+use tandem_column::{BytesVector, Column};
+use tandem_pipeline::Slot;
+
+use crate::{Lookup, Set, Way};
+
+/// A dense array may take this many bytes per key: about what a hash table and its keys take, with room for the gain.
+const DENSE_BYTES_PER_KEY: usize = 32;
+/// Dense arrays up to this size are always taken: lookups that find nothing only touch one bit a place of it.
+const DENSE_BYTES: usize = 8 << 20;
+
+/// Rows of a build side, laid out for lookup.
+#[derive(Debug)]
+pub struct Build {
+    /// How many rows there are, null keys included.
+    pub rows: usize,
+    /// Some key was null.
+    pub null_key: bool,
+    /// How keys lead to entries.
+    pub index: KeyIndex,
+    /// Payload columns in entry order.
+    pub payload: Vec<Arc<Column>>,
+    /// Smallest and largest integer (or code) of each payload column.
+    pub ranges: Vec<Option<(i64, i64)>>,
+    /// How many entries the payload has: one a row, or one for each place of a dense array.
+    pub stored: usize,
+    /// Every key has at most one entry.
+    unique: bool,
+}
+
+/// How keys lead to the entries of a build.
+#[derive(Debug)]
+pub enum KeyIndex {
+    /// No keys: every entry matches.
+    All,
+    /// Entry = key − min, at most one row each.
+    Unique(Set),
+    /// Entries of key `k` are `starts[k − min] .. starts[k − min + 1]`.
+    Dense {
+        /// The keys there are.
+        set: Set,
+        /// Where the entries of each place begin, and the last end.
+        starts: Vec<u32>,
+    },
+    /// By hash of the key.
+    Hash(Directory),
+}
+
+/// A static hash table: a bucket's entries lie next to each other, equal keys adjacent and in order.
+#[derive(Debug)]
+pub struct Directory {
+    /// The key of each entry that has one: the first of all.
+    pub keys: Keys,
+    /// Entries of bucket `b` are `starts[b] .. starts[b + 1]`; their number is a power of two plus one.
+    pub starts: Vec<u32>,
+    /// All keys are in the first bucket: a test of collisions.
+    pub collide: bool,
+}
+
+/// The keys of a directory's entries.
+#[derive(Debug)]
+pub enum Keys {
+    /// All key columns packed into one integer, per entry.
+    Packed {
+        /// How they are packed.
+        packing: Vec<Packed>,
+        /// The packed keys.
+        values: Vec<u64>,
+    },
+    /// All key columns written one after the other, per entry.
+    Bytes(BytesVector),
+}
+
+/// Where one key lies in a packed one: 0 is null, other values count from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packed {
+    /// The value packed as 1.
+    pub min: i64,
+    /// How many values from there on can be packed.
+    pub span: u64,
+    /// How many bits lie below.
+    pub shift: u32,
+}
+
+impl Packed {
+    /// Packs keys of such ranges into 64 bits, if they fit; one value of each range is left for null.
+    pub fn all(ranges: &[(i64, i64)]) -> Option<Vec<Packed>> {
+        let mut shift = 0;
+        let mut packing = Vec::with_capacity(ranges.len());
+        for &(min, max) in ranges {
+            let span = u64::try_from(i128::from(max) - i128::from(min) + 1).ok()?;
+            let bits = 64 - span.leading_zeros();
+            if shift + bits > 64 {
+                return None;
+            }
+            packing.push(Packed { min, span, shift });
+            shift += bits;
+        }
+        Some(packing)
+    }
+
+    /// Packs a value, or null; `None` if it is outside of the range.
+    #[inline(always)]
+    pub fn pack(&self, value: Option<i64>) -> Option<u64> {
+        match value {
+            None => Some(0),
+            Some(value) => {
+                let offset = value.wrapping_sub(self.min) as u64;
+                (value >= self.min && offset < self.span).then(|| (offset + 1) << self.shift)
+            }
+        }
+    }
+
+    /// Returns the value in a packed key; `None` is null.
+    pub fn unpack(&self, packed: u64) -> Option<i64> {
+        let bits = 64 - self.span.leading_zeros();
+        let place = packed >> self.shift & if bits == 0 { 0 } else { u64::MAX >> (64 - bits) };
+        place.checked_sub(1).map(|offset| self.min.wrapping_add(offset as i64))
+    }
+}
+
+impl Directory {
+    /// Returns how many bits of a hash choose the bucket.
+    pub fn bits(&self) -> u32 {
+        if self.collide { 0 } else { (self.starts.len() - 1).trailing_zeros() }
+    }
+
+    fn is_unique(&self) -> bool {
+        let equal = |i: u32| match &self.keys {
+            Keys::Packed { values, .. } => values[i as usize] == values[i as usize - 1],
+            Keys::Bytes(bytes) => bytes.get(i as usize) == bytes.get(i as usize - 1),
+        };
+        self.starts.windows(2).all(|range| !(range[0] + 1..range[1].max(range[0] + 1)).any(equal))
+    }
+}
+
+impl Build {
+    /// Makes a build of rows that are laid out.
+    pub fn new(rows: usize, null_key: bool, index: KeyIndex, stored: usize) -> Build {
+        let unique = match &index {
+            KeyIndex::All => rows <= 1,
+            KeyIndex::Unique(_) => true,
+            KeyIndex::Dense { .. } => false,
+            KeyIndex::Hash(directory) => directory.is_unique(),
+        };
+        Build { rows, null_key, index, payload: Vec::new(), ranges: Vec::new(), stored, unique }
+    }
+
+    /// Adds a payload column, with the range of its integers or codes.
+    pub fn push(&mut self, column: Arc<Column>, range: Option<(i64, i64)>) {
+        self.payload.push(column);
+        self.ranges.push(range);
+    }
+
+    /// Tells whether every key has at most one entry.
+    pub fn is_unique(&self) -> bool {
+        self.unique
+    }
+
+    /// Tells whether an entry holds a row.
+    pub fn is_entry(&self, entry: usize) -> bool {
+        match &self.index {
+            KeyIndex::Unique(set) => set.contains(set.min + entry as i64),
+            _ => true,
+        }
+    }
+
+    /// Returns how many entries there are, for flags of each.
+    pub fn entries(&self) -> usize {
+        match &self.index {
+            KeyIndex::Unique(set) => self.stored.max(set.domain as usize),
+            _ => self.stored,
+        }
+    }
+
+    /// Describes the lookup for a physical pipeline; `direct` says how rows lead into it if a source column does.
+    pub(crate) fn lookup(&self, direct: Option<Way>) -> Lookup {
+        let way = direct.unwrap_or_else(|| match &self.index {
+            KeyIndex::All => Way::All(self.rows),
+            KeyIndex::Unique(set) => Way::Unique { min: set.min, domain: set.domain },
+            KeyIndex::Dense { set, .. } => Way::Dense { min: set.min, domain: set.domain },
+            KeyIndex::Hash(directory) => match &directory.keys {
+                // One bucket is all entries in the order of their keys.
+                Keys::Packed { packing, .. } if directory.bits() == 0 => {
+                    Way::Sorted { packing: packing.clone(), keyed: directory.starts[1] as usize }
+                }
+                Keys::Packed { packing, .. } => Way::Hash { packing: packing.clone(), bits: directory.bits() },
+                Keys::Bytes(_) => Way::Bytes,
+            },
+        });
+        let payload = self.payload.iter().map(|column| Slot {
+            name: String::new(),
+            kind: column.kind.clone(),
+            nullable: column.is_nullable(),
+        });
+        let (empty, null_key) = (self.rows == 0, self.null_key);
+        Lookup { way, payload: payload.collect(), unique: self.unique, empty, null_key }
+    }
+
+    /// Describes the choice made, for people.
+    pub(crate) fn note(&self) -> String {
+        match &self.index {
+            KeyIndex::All => format!("{} rows, no key", self.rows),
+            KeyIndex::Unique(set) if self.payload.is_empty() => {
+                format!("{} keys as a bitmap over {} values", set.len(), set.domain)
+            }
+            KeyIndex::Unique(set) => format!("{} keys as an array over {} values", set.len(), set.domain),
+            KeyIndex::Dense { set, .. } => {
+                format!("{} rows by an array over {} values, keys repeat", self.rows, set.domain)
+            }
+            KeyIndex::Hash(directory) if directory.starts.len() == 2 && self.rows > 1 => {
+                format!("{} rows in the order of their key", self.rows)
+            }
+            KeyIndex::Hash(directory) => format!(
+                "{} rows hashed by {}",
+                self.rows,
+                if matches!(directory.keys, Keys::Packed { .. }) { "a packed integer" } else { "key bytes" }
+            ),
+        }
+    }
+
+    /// Returns the bytes held.
+    pub fn byte_len(&self) -> usize {
+        let index = match &self.index {
+            KeyIndex::All => 0,
+            KeyIndex::Unique(set) => set.bits.len(),
+            KeyIndex::Dense { set, starts } => set.bits.len() + starts.len() * 4,
+            KeyIndex::Hash(directory) => {
+                directory.starts.len() * 4
+                    + match &directory.keys {
+                        Keys::Packed { values, .. } => values.len() * 8,
+                        Keys::Bytes(bytes) => bytes.byte_len() + bytes.len() * 8,
+                    }
+            }
+        };
+        index + self.payload.iter().map(|column| column.byte_len()).sum::<usize>()
+    }
+}
+
+/// Returns how many places keys from `min` to `max` take, if that is worth it.
+pub fn dense_domain(keys: usize, min: i64, max: i64, existence: bool) -> Option<usize> {
+    let domain = (i128::from(max) - i128::from(min) + 1) as u128;
+    // A place is a bit, and unless only existence matters about four bytes of order and payload.
+    let bytes = domain.saturating_mul(if existence { 1 } else { 33 }) / 8;
+    let pays = bytes <= (keys * DENSE_BYTES_PER_KEY).max(DENSE_BYTES) as u128;
+    // Places are numbers of 32 bits.
+    (pays && domain < u32::MAX.into()).then_some(domain as usize)
+}

@@ -1,0 +1,420 @@
+//! From a pipeline and statistics to a physical pipeline: which choice each step gets.
+
+use std::sync::Arc;
+
+use tandem_column::{BLOCK_ROWS, Error, Field, Part, Result, Table};
+use tandem_pipeline::{
+    Expr, JoinKind, Pipeline, PipelineId, Probe, Query, Sink, Slot, SlotId, Source, Step, UserFunction, range::Range,
+};
+
+use crate::{
+    Action, Body, Build, Domain, KeyIndex, Origin, PhysicalProbe, PhysicalStep, Selector, Set, SinkPlan, Way, domain,
+    filter::{self, Compiler, Filter},
+    sink::{AggregatePlan, BuildPlan, MaterializePlan, PartitionPlan, SortPlan},
+};
+
+/// A pipeline with its physical choices made.
+#[derive(Clone, Debug)]
+pub struct Physical {
+    /// What happens to each row.
+    pub body: Body,
+    /// Where rows go.
+    pub sink: SinkPlan,
+    /// The columns of the rows that the sink gives.
+    pub schema: Arc<[Field]>,
+    /// The sets that steps test.
+    pub sets: Vec<Arc<Set>>,
+    /// The build of each lookup.
+    pub builds: Vec<Arc<Build>>,
+    /// For each step of the pipeline, the slots still needed after it.
+    pub live: Vec<Vec<bool>>,
+    /// The user functions that expressions call.
+    pub functions: Vec<Arc<UserFunction>>,
+    /// The rows to compute.
+    pub morsels: Vec<Morsel>,
+    /// How many source rows no morsel covers because statistics exclude them.
+    pub skipped: usize,
+    /// A later pipeline reads the rows, and these alone.
+    pub read_later: bool,
+    /// The choices made, for people.
+    pub notes: Vec<String>,
+}
+
+/// A run of rows that one worker takes at once: at most a block.
+#[derive(Clone, Copy, Debug)]
+pub struct Morsel {
+    /// Which part of the table.
+    pub part: usize,
+    /// First row in the part.
+    pub start: usize,
+    /// How many rows.
+    pub count: usize,
+}
+
+/// What planning asks others.
+pub struct Planning<'p> {
+    /// The builds that exist, by their pipelines.
+    pub builds: &'p dyn Fn(PipelineId) -> Option<Arc<Build>>,
+    /// Tells whether a column of a named table is in ascending order.
+    pub sorted: &'p dyn Fn(&str, usize) -> bool,
+    /// Evaluates predicates for all values of a column.
+    pub selector: &'p dyn Selector,
+    /// All hashes are equal: a test of collisions.
+    pub collide: bool,
+}
+
+/// Plans pipeline `id` of a verified query over `table`, whose columns are the source's slots.
+///
+/// # Errors
+/// Unsupported for what no executor computes; internal if a build is missing.
+pub fn plan(query: &Query, id: PipelineId, table: &Table, planning: &Planning<'_>) -> Result<Physical> {
+    let pipeline = &query.pipelines[id];
+    let mut planner = Planner::new(query, pipeline, table, planning);
+    let mut columns = pipeline.source_columns();
+    for (index, step) in pipeline.steps.iter().enumerate() {
+        match step {
+            Step::Filter(expr) => planner.filter(index, expr),
+            Step::Let(exprs) => planner.add(index, columns, exprs),
+            Step::Probe(probe) => {
+                let build =
+                    (planning.builds)(probe.build).ok_or_else(|| Error::internal("a probe's build is missing"))?;
+                planner.probe(index, columns, probe, build);
+            }
+        }
+        columns += step.adds();
+    }
+    planner.finish(id)
+}
+
+impl Physical {
+    /// Tells whether a device may keep the rows: a later pipeline reads them, and all that it is given of them are they.
+    pub fn may_stay(&self) -> bool {
+        let cut = match &self.sink {
+            SinkPlan::Sort(plan) => plan.skip > 0,
+            SinkPlan::Materialize(plan) => plan.skip > 0 || plan.fetch.is_some(),
+            SinkPlan::Build(_) | SinkPlan::Partition(_) => true,
+            SinkPlan::Aggregate(_) => false,
+        };
+        self.read_later && !cut && !self.body.emits_build_rows()
+    }
+
+    /// Tells whether the rows are those of a table that others look up: its columns are worth a copy on a device.
+    pub fn is_reference(&self) -> bool {
+        matches!(self.sink, SinkPlan::Build(_)) && self.body.lookups.is_empty()
+    }
+
+    /// Returns the parts that have rows to compute, in order.
+    pub fn parts(&self) -> Vec<usize> {
+        let mut parts: Vec<usize> = self.morsels.iter().map(|morsel| morsel.part).collect();
+        parts.dedup();
+        parts
+    }
+}
+
+/// What is decided so far.
+struct Planner<'q> {
+    query: &'q Query,
+    pipeline: &'q Pipeline,
+    table: &'q Table,
+    planning: &'q Planning<'q>,
+    body: Body,
+    /// Filters on codes, which go first, each with the share of rows that it is likely to keep.
+    encoded: Vec<(f64, PhysicalStep)>,
+    sets: Vec<Arc<Set>>,
+    builds: Vec<Arc<Build>>,
+    notes: Vec<String>,
+    /// A step before emits build rows at the end: later filters must see those too and stay in place.
+    outer: bool,
+    /// Some filter is false for every row.
+    never: bool,
+    /// Rows may repeat, so sums may be larger than the source's rows suggest.
+    most_rows: usize,
+}
+
+impl<'q> Planner<'q> {
+    fn new(query: &'q Query, pipeline: &'q Pipeline, table: &'q Table, planning: &'q Planning<'q>) -> Self {
+        let columns = pipeline.source_columns();
+        let slots = pipeline.slots.iter().enumerate();
+        let (origins, domains) = slots
+            .map(|(at, slot)| match at < columns {
+                true => (Origin::Column(at), Domain::of_column(table, at, slot)),
+                false => {
+                    (Origin::Computed, Domain { kind: Some(slot.kind.clone()), nullable: true, ..Domain::default() })
+                }
+            })
+            .unzip();
+        let (lookups, steps) = (Vec::new(), Vec::new());
+        Planner {
+            query,
+            pipeline,
+            table,
+            planning,
+            body: Body { slots: pipeline.slots.clone(), domains, origins, lookups, steps },
+            encoded: Vec::new(),
+            sets: Vec::new(),
+            builds: Vec::new(),
+            notes: Vec::new(),
+            outer: false,
+            never: false,
+            most_rows: table.rows(),
+        }
+    }
+
+    fn describe(&self, expr: &Expr) -> String {
+        expr.display(&self.pipeline.slots).to_string()
+    }
+
+    fn push(&mut self, of: usize, label: String, action: Action) {
+        self.body.steps.push(PhysicalStep { of, label, action });
+    }
+
+    /// Plans a filter step.
+    fn filter(&mut self, step: usize, expr: &Expr) {
+        let expr = domain::drop_checks(expr, &self.body.domains);
+        // Statistics do not know the nulls of unmatched build rows, which reach this filter too.
+        let filters = match self.outer {
+            true => Some(vec![Filter::General(expr.clone())]),
+            false => {
+                let (slots, origins) = (&self.body.slots, &self.body.origins);
+                let compiler = Compiler { slots, origins, table: self.table, selector: self.planning.selector };
+                compiler.compile(&expr)
+            }
+        };
+        let Some(filters) = filters else {
+            self.notes.push(format!("no row satisfies {}", self.describe(&expr)));
+            self.never = true;
+            return;
+        };
+        for filter in filters {
+            let name = |column: usize| &self.body.slots[column].name;
+            let label = match &filter {
+                Filter::Between { column, low, high } if low == high => format!("filter {} at one code", name(*column)),
+                Filter::Between { column, low, high } => {
+                    format!("filter {} in a range of {} codes", name(*column), high.wrapping_sub(*low))
+                }
+                Filter::Member { column, set } => format!("filter {} in a set of {} codes", name(*column), set.len()),
+                Filter::General(expr) => format!("filter {}", self.describe(expr)),
+            };
+            self.select(step, label, filter);
+        }
+    }
+
+    /// Puts a filter where it runs: on codes at the very front, others where they are.
+    fn select(&mut self, of: usize, label: String, filter: Filter) {
+        // As if values were spread evenly.
+        let span = |low: i64, high: i64| high as f64 - low as f64 + 1.0;
+        let whole =
+            |column: usize| self.body.domains[column].range.map_or(f64::INFINITY, |(low, high)| span(low, high));
+        let (kept, action) = match filter {
+            Filter::General(expr) => return self.push(of, label, Action::Filter(expr)),
+            Filter::Between { column, low, high } => {
+                (span(low, high) / whole(column), Action::Between { column, low, high })
+            }
+            Filter::Member { column, set } => {
+                let kept = set.len() as f64 / whole(column);
+                self.sets.push(set);
+                (kept, Action::Member { column, set: self.sets.len() - 1 })
+            }
+        };
+        self.encoded.push((kept, PhysicalStep { of, label, action }));
+    }
+
+    /// Plans a step that adds slots.
+    fn add(&mut self, step: usize, first: SlotId, exprs: &[Expr]) {
+        let exprs: Vec<Expr> = exprs.iter().map(|expr| domain::drop_checks(expr, &self.body.domains)).collect();
+        for (i, expr) in exprs.iter().enumerate() {
+            let domains = &self.body.domains;
+            let narrow = |range: Range| Some((i64::try_from(range.low).ok()?, i64::try_from(range.high).ok()?));
+            let mut slots = expr.slots().into_iter();
+            let nullable = match expr {
+                Expr::Arithmetic(_) | Expr::Slot(_) | Expr::Cast { .. } | Expr::Literal(..) => {
+                    slots.any(|slot| domains[slot].nullable) || expr.nullable(&self.known_slots())
+                }
+                _ => expr.nullable(&self.known_slots()),
+            };
+            let domain = match expr {
+                Expr::Slot(slot) => domains[*slot].clone(),
+                _ => Domain {
+                    kind: Some(self.body.slots[first + i].kind.clone()),
+                    range: domain::range(expr, domains).and_then(narrow),
+                    nullable,
+                    dictionary: None,
+                },
+            };
+            self.body.domains[first + i] = domain;
+        }
+        let text: Vec<String> = exprs.iter().map(|expr| self.describe(expr)).collect();
+        self.push(step, format!("let {}", text.join(", ")), Action::Let { first, exprs });
+    }
+
+    /// Returns the slots with what is known of their nulls.
+    fn known_slots(&self) -> Vec<Slot> {
+        let mut slots = self.pipeline.slots.clone();
+        slots.iter_mut().zip(&self.body.domains).for_each(|(slot, domain)| slot.nullable = domain.nullable);
+        slots
+    }
+
+    /// Plans a probe.
+    fn probe(&mut self, step: usize, first: SlotId, probe: &Probe, build: Arc<Build>) {
+        let lookup = self.body.lookups.len();
+        let nullable = matches!(probe.kind, JoinKind::Left | JoinKind::Full);
+        for (i, payload) in probe.adds.iter().enumerate() {
+            if probe.kind == JoinKind::Mark {
+                break;
+            }
+            let column = &build.payload[*payload];
+            self.body.origins[first + i] = Origin::Payload { lookup, payload: *payload };
+            self.body.domains[first + i] = Domain {
+                kind: Some(column.kind.clone()),
+                range: build.ranges[*payload],
+                nullable: nullable || column.is_nullable(),
+                dictionary: column.dictionary().cloned(),
+            };
+        }
+        let name = format!("probe {} {}", probe.kind.name(), probe.build);
+        if self.probe_directly(step, probe, &build, &name) {
+            return;
+        }
+        if probe.kind.emits_build_rows() {
+            self.outer = true;
+            self.body.domains[..first].iter_mut().for_each(|domain| domain.nullable = true);
+        }
+        let most = if build.is_unique() { 1 } else { build.rows.max(1) };
+        self.most_rows = self.most_rows.saturating_mul(most).saturating_add(build.rows);
+        self.notes.push(format!("{name}: {}", build.note()));
+        let keys: Vec<String> = probe.keys.iter().map(|key| self.describe(key)).collect();
+        let label = format!("{name} on {}", keys.join(", "));
+        self.body.lookups.push(build.lookup(None));
+        self.builds.push(build);
+        let physical = PhysicalProbe {
+            lookup,
+            kind: probe.kind,
+            keys: probe.keys.iter().map(|key| domain::drop_checks(key, &self.body.domains)).collect(),
+            residual: probe.residual.clone(),
+            first,
+            null_equals_null: probe.null_equals_null,
+            null_aware: probe.null_aware,
+        };
+        self.push(step, label, Action::Probe(physical));
+    }
+
+    /// Turns an inner or semi probe of a dense build by a source column into a filter; its payload is then found by the
+    /// column's value alone.
+    fn probe_directly(&mut self, step: usize, probe: &Probe, build: &Arc<Build>, name: &str) -> bool {
+        let (KeyIndex::Unique(set), [Expr::Slot(key)], None) = (&build.index, probe.keys.as_slice(), &probe.residual)
+        else {
+            return false;
+        };
+        let Origin::Column(column) = self.body.origins[*key] else { return false };
+        let encoded = self.table.parts.iter().map(|part| &part.columns[column]);
+        let encoded = encoded.into_iter().all(|column| column.code_form().is_some() && column.dictionary().is_none());
+        if self.outer || !encoded || !matches!(probe.kind, JoinKind::Inner | JoinKind::Semi) {
+            return false;
+        }
+        if !probe.adds.is_empty() {
+            self.body.lookups.push(build.lookup(Some(Way::Column { column, min: set.min })));
+            self.builds.push(build.clone());
+        }
+        let key_name = self.body.slots[*key].name.clone();
+        match filter::membership(column, self.table, set) {
+            None => {
+                self.notes.push(format!("{name}: no row has a match"));
+                self.never = true;
+            }
+            Some(None) => self.notes.push(format!("{name}: {}; every {key_name} has a match", build.note())),
+            Some(Some(filter)) => {
+                let how = match &filter {
+                    Filter::Between { .. } => format!("matches of {key_name} are one range of its values"),
+                    _ => format!("matches of {key_name} are a set"),
+                };
+                self.notes.push(format!("{name}: {}; {how}", build.note()));
+                self.select(step, format!("{name} on {key_name}"), filter);
+            }
+        }
+        true
+    }
+
+    fn finish(mut self, id: PipelineId) -> Result<Physical> {
+        let output = self.pipeline.output().into_iter();
+        let schema = output.map(|slot| Field { name: slot.name, kind: slot.kind, nullable: slot.nullable }).collect();
+        let (slots, domains, collide) = (&self.body.slots, &self.body.domains, self.planning.collide);
+        let sink = match &self.pipeline.sink {
+            Sink::Build { keys, payload } => {
+                let in_order =
+                    |slot: SlotId| self.table.statistics.get(slot).is_some_and(|statistics| statistics.sorted);
+                let order: (&dyn Fn(&str, usize) -> bool, &dyn Fn(SlotId) -> bool) = (self.planning.sorted, &in_order);
+                SinkPlan::Build(BuildPlan::new((self.query, id), keys, payload, slots, collide, order))
+            }
+            Sink::Aggregate { keys, aggregates, phase } => {
+                let plan = AggregatePlan::new(keys, aggregates, *phase, (slots, domains), self.most_rows, collide)?;
+                self.notes.push(plan.note());
+                SinkPlan::Aggregate(Box::new(plan))
+            }
+            Sink::Sort { keys, skip, fetch, output } => {
+                SinkPlan::Sort(SortPlan::new(keys, (*skip, *fetch), output, slots))
+            }
+            Sink::Materialize { skip, fetch, output } => {
+                SinkPlan::Materialize(MaterializePlan::new((*skip, *fetch), output, slots))
+            }
+            Sink::Partition { keys, parts, output } => {
+                SinkPlan::Partition(PartitionPlan::new(keys, *parts, output, slots))
+            }
+            Sink::Window { .. } => return Err(Error::unsupported("window functions run on the host")),
+        };
+        // What drops most rows comes first: later columns are read only for the rows that are left.
+        self.encoded.sort_by(|(left, _), (right, _)| left.total_cmp(right));
+        let encoded: Vec<PhysicalStep> = self.encoded.into_iter().map(|(_, step)| step).collect();
+        let (mut skipped, mut morsels) = (0, Vec::new());
+        for (index, part) in self.table.parts.iter().enumerate() {
+            for start in (0..part.rows).step_by(BLOCK_ROWS) {
+                let count = BLOCK_ROWS.min(part.rows - start);
+                if self.never || encoded.iter().any(|step| excludes(&step.action, &self.sets, part, start)) {
+                    skipped += count;
+                } else {
+                    morsels.push(Morsel { part: index, start, count });
+                }
+            }
+        }
+        let mut body = self.body;
+        body.steps.splice(0..0, encoded);
+        if self.outer {
+            // In unmatched build rows, all slots before their join are null.
+            body.slots.iter_mut().zip(&body.domains).for_each(|(slot, domain)| slot.nullable |= domain.nullable);
+        }
+        Ok(Physical {
+            body,
+            sink,
+            schema,
+            sets: self.sets,
+            builds: self.builds,
+            live: self.pipeline.liveness(),
+            functions: self.query.functions.clone(),
+            morsels,
+            skipped,
+            read_later: read_later(self.query, id),
+            notes: self.notes,
+        })
+    }
+}
+
+/// Tells whether block statistics exclude every row of a morsel.
+fn excludes(action: &Action, sets: &[Arc<Set>], part: &Part, start: usize) -> bool {
+    let (column, low, high) = match action {
+        Action::Between { column, low, high } => (*column, *low, *high),
+        Action::Member { column, set } => {
+            let set = &sets[*set];
+            (*column, set.min, set.min.saturating_add_unsigned(set.domain.saturating_sub(1)))
+        }
+        _ => return false,
+    };
+    let block = part.columns[column].blocks.get(start / BLOCK_ROWS);
+    block.and_then(|block| block.range).is_some_and(|(min, max)| max < low || min > high)
+}
+
+/// Tells whether a later pipeline's source is this one's rows alone.
+fn read_later(query: &Query, id: PipelineId) -> bool {
+    query
+        .pipelines
+        .iter()
+        .any(|pipeline| matches!(&pipeline.source, Source::Result { pipelines } if *pipelines == [id]))
+}

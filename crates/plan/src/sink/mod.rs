@@ -1,0 +1,84 @@
+//! Where the rows of a physical pipeline end: one file for each sink.
+
+mod aggregate;
+mod build;
+mod materialize;
+mod partition;
+mod sort;
+
+use tandem_column::Type;
+use tandem_pipeline::{Expr, SlotId};
+
+pub use aggregate::{AggregatePlan, GroupKey, GroupLayout, KeyPacking, PlacedKey, PlannedAggregate};
+pub use build::{BuildPlan, BuildUse};
+pub use materialize::MaterializePlan;
+pub use partition::PartitionPlan;
+pub use sort::SortPlan;
+
+/// A sink with its choices made.
+#[derive(Clone, Debug)]
+pub enum SinkPlan {
+    /// The side of a join that rows are looked up in.
+    Build(BuildPlan),
+    /// Groups.
+    Aggregate(Box<AggregatePlan>),
+    /// Rows in order.
+    Sort(SortPlan),
+    /// Rows as they come.
+    Materialize(MaterializePlan),
+    /// Rows by hash of keys.
+    Partition(PartitionPlan),
+}
+
+impl SinkPlan {
+    /// Returns the sink's name, for people.
+    pub fn name(&self) -> &'static str {
+        match self {
+            SinkPlan::Build(_) => "build",
+            SinkPlan::Aggregate(_) => "aggregate",
+            SinkPlan::Sort(_) => "sort",
+            SinkPlan::Materialize(_) => "materialize",
+            SinkPlan::Partition(_) => "partition",
+        }
+    }
+
+    /// Returns what is collected of each row: keys first, then what comes out. Groups collect none.
+    pub fn values(&self) -> Vec<Expr> {
+        let slots = |slots: &[SlotId]| slots.iter().copied().map(Expr::Slot).collect::<Vec<_>>();
+        match self {
+            SinkPlan::Build(plan) => plan.keys.iter().cloned().chain(slots(&plan.payload)).collect(),
+            SinkPlan::Sort(plan) => plan.collected().map(Expr::Slot).collect(),
+            SinkPlan::Materialize(plan) => slots(&plan.output),
+            SinkPlan::Partition(plan) => plan.keys.iter().cloned().chain(slots(&plan.output)).collect(),
+            SinkPlan::Aggregate(_) => Vec::new(),
+        }
+    }
+
+    /// Returns the types of [`SinkPlan::values`].
+    pub fn kinds(&self) -> &[Type] {
+        match self {
+            SinkPlan::Build(plan) => &plan.kinds,
+            SinkPlan::Sort(plan) => &plan.kinds,
+            SinkPlan::Materialize(plan) => &plan.kinds,
+            SinkPlan::Partition(plan) => &plan.kinds,
+            SinkPlan::Aggregate(_) => &[],
+        }
+    }
+
+    /// Returns which of the collected values is the first that comes out.
+    pub fn first_output(&self) -> usize {
+        match self {
+            SinkPlan::Sort(plan) => plan.keys.len(),
+            SinkPlan::Partition(plan) => plan.keys.len(),
+            SinkPlan::Build(_) | SinkPlan::Aggregate(_) | SinkPlan::Materialize(_) => 0,
+        }
+    }
+
+    /// Returns after how many rows no more are wanted, if they are taken as they come.
+    pub fn enough(&self) -> Option<usize> {
+        match self {
+            SinkPlan::Materialize(plan) => plan.fetch.map(|fetch| plan.skip.saturating_add(fetch)),
+            _ => None,
+        }
+    }
+}
