@@ -5,6 +5,9 @@
 //! parts of the optimised plan that Tandem's executor supports become one node each and run on the worker pool; the
 //! rest stays with DataFusion, each with a reason.
 //!
+//! The folders are a statement's way: `sql` (what it is, and what is to be done for it), `planning` (capture, join order,
+//! lowering), `execution` (the nodes that run), over `tables`; `explain` tells what ran where.
+//!
 //! ```no_run
 //! # async fn example() -> Result<(), tandem_engine::Error> {
 //! use futures::TryStreamExt;
@@ -16,49 +19,22 @@
 //! # Ok(()) }
 //! ```
 
-mod analyze;
-mod capture;
-mod catalog;
 mod config;
-mod copy;
-mod ddl;
 mod error;
-mod exec;
+mod execution;
 mod explain;
-mod external;
-mod files;
-mod host;
-mod info;
-mod inspected;
-mod join_order;
-mod load;
-mod location;
-mod lower;
-mod memory;
-mod names;
-mod nesting;
-mod overflow;
-mod planner;
 mod planning;
-mod reason;
-mod report;
-mod resident;
-mod resident_exec;
-mod run;
 mod session;
-mod staging;
-mod statement;
-mod syntax;
-mod translate;
-mod wording;
+mod sql;
+mod tables;
 
 pub use arrow;
 pub use config::{Config, Mode, OnFallback};
 pub use datafusion::execution::SendableRecordBatchStream;
 pub use error::{Class, Error, Result};
-pub use info::{ColumnInfo, TableInfo, TableKind};
-pub use report::{Report, Where};
+pub use execution::staging::StagedFile;
+pub use explain::report::{Report, Where};
 pub use session::{Outcome, Session};
-pub use staging::StagedFile;
+pub use tables::info::{ColumnInfo, TableInfo, TableKind};
 pub use tandem_column::Table;
 pub use tandem_runtime::{Cancel, Progress, QueryMetrics, Runtime};

@@ -24,21 +24,20 @@ use tandem_column::Table;
 use tandem_runtime::{Cancel, MemoryBudget, Runtime};
 use tandem_scan::Cache;
 
-use crate::catalog::Tables;
-use crate::ddl;
-use crate::external::ExternalFactory;
-use crate::files::FileProvider;
-use crate::host::{Host, Stop};
-use crate::info::{self, ColumnInfo, TableInfo};
-use crate::location::{Kind, Location, list};
-use crate::memory::BudgetPool;
-use crate::overflow::{CheckedArithmetic, CheckedConstants};
-use crate::resident::ResidentTable;
-use crate::run;
-use crate::staging::{StagedFile, Unfinished};
-use crate::statement::Statement;
-use crate::translate::Context;
-use crate::{Config, Error, Mode, OnFallback, Report, syntax};
+use crate::error::translate::Context;
+use crate::execution::host::{Host, Stop};
+use crate::execution::memory::BudgetPool;
+use crate::execution::staging::{StagedFile, Unfinished};
+use crate::planning::overflow::{CheckedArithmetic, CheckedConstants};
+use crate::sql::statement::Statement;
+use crate::sql::{ddl, run, syntax};
+use crate::tables::catalog::Tables;
+use crate::tables::external::ExternalFactory;
+use crate::tables::files::FileProvider;
+use crate::tables::info::{self, ColumnInfo, TableInfo};
+use crate::tables::location::{Kind, Location, list};
+use crate::tables::resident::ResidentTable;
+use crate::{Config, Error, Mode, OnFallback, Report};
 
 /// A session. Clones share everything.
 #[derive(Clone)]

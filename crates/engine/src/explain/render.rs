@@ -1,0 +1,87 @@
+//! The text of EXPLAIN and EXPLAIN ANALYZE for a captured sub-plan: its pipelines, where each runs, and how it went.
+
+use std::{fmt::Write, time::Duration};
+
+use tandem_runtime::{DeviceMetrics, PipelineMetrics, ProgramMetrics, QueryMetrics, StepMetrics};
+
+use crate::planning::capture::Captured;
+
+/// Writes the pipelines of a captured sub-plan, one line per source, step and sink; with metrics, what each did.
+pub fn render(captured: &Captured, metrics: Option<&QueryMetrics>, device: Option<&str>) -> String {
+    let mut text = String::new();
+    let device = match device {
+        None => "cpu".to_string(),
+        Some(name) => format!("{name} where a kernel computes a pipeline, else cpu"),
+    };
+    line(&mut text, 0, &format!("device: {device}"));
+    let query = &captured.query;
+    for (index, pipeline) in query.pipelines.iter().enumerate() {
+        let measured = metrics.and_then(|metrics| metrics.pipelines.get(index));
+        let place = measured.and_then(|measured| measured.device.as_ref());
+        let mut remarks = vec![format!("on {}", place.map_or("cpu".to_string(), |place| place.names.join(" and ")))];
+        remarks.extend(captured.notes.get(index).cloned());
+        if let Some(measured) = measured {
+            remarks.push(totals(measured));
+            remarks.extend(measured.device.as_ref().map(device_totals));
+            remarks.extend(measured.reason.iter().map(|reason| format!("on the processor: {reason}")));
+            remarks.extend(measured.notes.iter().cloned());
+        }
+        line(&mut text, 0, &format!("pipeline {index} ({})", remarks.join(", ")));
+        let lines = pipeline.describe(query);
+        for (position, described) in lines.iter().enumerate() {
+            // The source has no metrics of its own; steps and the sink follow it in order.
+            let step = measured.and_then(|measured| measured.steps.get(position.checked_sub(1)?));
+            match step {
+                Some(step) => line(&mut text, 1, &format!("{described}  [{}]", measure(step))),
+                None => line(&mut text, 1, described),
+            }
+        }
+    }
+    text
+}
+
+fn line(text: &mut String, depth: usize, line: &str) {
+    // Writing to a string does not fail.
+    let _ = writeln!(text, "{:indent$}{line}", "", indent = depth * 2);
+}
+
+fn totals(measured: &PipelineMetrics) -> String {
+    let mut text = format!("{} rows in, {} out, {}", measured.rows_in, measured.rows_out, time(measured.elapsed));
+    if measured.rows_skipped > 0 {
+        let _ = write!(text, ", {} rows skipped", measured.rows_skipped);
+    }
+    text
+}
+
+fn measure(step: &StepMetrics) -> String {
+    let mut text = format!("{} → {} rows, {}", step.rows_in, step.rows_out, time(step.time));
+    if step.bytes > 0 {
+        let _ = write!(text, ", {} bytes", step.bytes);
+    }
+    text
+}
+
+fn time(duration: Duration) -> String {
+    format!("{:.3} ms", duration.as_secs_f64() * 1e3)
+}
+
+/// Says what a device did for a pipeline.
+fn device_totals(device: &DeviceMetrics) -> String {
+    let milliseconds = |time: std::time::Duration| time.as_secs_f64() * 1e3;
+    let mut text = format!(
+        "{} launches, {:.3} ms in kernels, {:.3} ms in copies ({:.3} ms during kernels), {:.3} ms compiling, {} bytes there, \
+         {} read in place, {} back",
+        device.launches,
+        milliseconds(device.kernels),
+        milliseconds(device.copies),
+        milliseconds(device.overlapped),
+        milliseconds(device.programs.iter().map(ProgramMetrics::time).sum()),
+        device.bytes_to,
+        device.bytes_shared,
+        device.bytes_back
+    );
+    for remark in &device.remarks {
+        let _ = write!(text, "; {remark}");
+    }
+    text
+}

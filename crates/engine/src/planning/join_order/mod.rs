@@ -1,0 +1,71 @@
+//! Join order, from statistics.
+//!
+//! Regions of inner joins, with the filters, computed columns, semi and anti joins between them, are taken apart into
+//! relations, equalities and conditions (`region`), put together again in the order of least cost (`enumerate`) by
+//! estimated cardinalities (`estimate`). For every other join only the side to build is chosen. A star query becomes one
+//! pipeline over the fact table that probes the most selective dimension first, for that order costs least.
+
+mod enumerate;
+mod estimate;
+mod region;
+mod selectivity;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use estimate::Estimator;
+
+use crate::planning::lower::{
+    Context,
+    node::{Join, Kind, Node},
+};
+
+/// How much more a row costs to put into a build than to look up in one: it is hashed, written and read again.
+pub(crate) const BUILD_WEIGHT: f64 = 4.0;
+
+/// Orders the joins of a tree and chooses the side that each builds.
+pub(crate) fn order(context: &Context<'_>, node: Node) -> Node {
+    let estimator = Estimator::new(context);
+    order_node(&estimator, node)
+}
+
+pub(crate) fn order_node(estimator: &Estimator<'_, '_>, node: Node) -> Node {
+    if region::begins(&node) {
+        return region::order(estimator, node);
+    }
+    let below = |node: Box<Node>| Box::new(order_node(estimator, *node));
+    match node {
+        Node::Scan { .. } | Node::Input { .. } | Node::Values { .. } => node,
+        Node::Filter { input, predicates } => Node::Filter { input: below(input), predicates },
+        Node::Let { input, columns } => Node::Let { input: below(input), columns },
+        Node::Aggregate { input, keys, aggregates } => Node::Aggregate { input: below(input), keys, aggregates },
+        Node::Sort { input, keys, skip, fetch } => Node::Sort { input: below(input), keys, skip, fetch },
+        Node::Limit { input, skip, fetch } => Node::Limit { input: below(input), skip, fetch },
+        Node::Union { inputs, columns } => {
+            let inputs = inputs.into_iter().map(|(node, from)| (order_node(estimator, node), from)).collect();
+            Node::Union { inputs, columns }
+        }
+        Node::Join(join) => {
+            let mut join = *join;
+            join.left = order_node(estimator, join.left);
+            join.right = order_node(estimator, join.right);
+            Node::Join(Box::new(choose_side(estimator, join)))
+        }
+    }
+}
+
+/// Chooses which side of a join is built: the one that costs less, where the kind leaves a choice.
+pub(crate) fn choose_side(estimator: &Estimator<'_, '_>, mut join: Join) -> Join {
+    let left = estimator.rows(&join.left);
+    let right = estimator.rows(&join.right);
+    join.swap = match join.kind {
+        // A null-aware join asks whether the other side has nulls, a mark join marks rows as they pass.
+        _ if join.null_aware => false,
+        Kind::Mark(_) => false,
+        // The value of a subquery joins without keys: one row is built.
+        _ if join.on.is_empty() => left < right && join.kind == Kind::Inner,
+        Kind::Inner | Kind::Full => left < right,
+        // The kept side carries all its columns through the build, so it should be clearly smaller.
+        Kind::Left | Kind::Semi | Kind::Anti => left * 2.0 < right,
+    };
+    join
+}

@@ -1,0 +1,347 @@
+//! A region of inner joins: taken apart, ordered, put together.
+//!
+//! Equalities form classes of equal expressions, so that joins may follow from others (a = b and b = c give a = c).
+//! Computed columns in the region move above it; conditions on them use their definition. Semi and anti joins are
+//! filters by another relation: a selective one that concerns a single relation goes right above that one, the others
+//! above the region.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tandem_pipeline::{Comparison, Expr};
+
+use super::{
+    Estimator, choose_side,
+    enumerate::{Graph, MOST_RELATIONS, Tree, cheapest},
+    order_node,
+};
+use crate::planning::lower::{
+    node::{ColumnId, Join, Kind, Node, conjuncts, references},
+    substitute,
+};
+
+/// The share of rows that a semi or anti join must drop to be done before the inner joins.
+const WORTH_FIRST: f64 = 0.5;
+
+/// A semi or anti join without its left side.
+struct Reducer {
+    kind: Kind,
+    right: Node,
+    on: Vec<(Expr, Expr)>,
+    residual: Option<Expr>,
+    null_equals_null: bool,
+    null_aware: bool,
+}
+
+#[derive(Default)]
+struct Region {
+    relations: Vec<Node>,
+    equalities: Vec<(Expr, Expr)>,
+    conditions: Vec<Expr>,
+    reducers: Vec<Reducer>,
+    /// Computed columns, in an order in which each sees those before it.
+    computed: Vec<(ColumnId, Expr)>,
+}
+
+/// Tells whether a node is the top of a region.
+pub(super) fn begins(node: &Node) -> bool {
+    match node {
+        Node::Join(join) => match join.kind {
+            Kind::Inner => !join.null_equals_null,
+            Kind::Semi | Kind::Anti => true,
+            Kind::Left | Kind::Full | Kind::Mark(_) => false,
+        },
+        Node::Filter { input, .. } | Node::Let { input, .. } => begins(input),
+        _ => false,
+    }
+}
+
+/// Orders the region that begins at a node, and everything below it.
+pub(super) fn order(estimator: &Estimator<'_, '_>, node: Node) -> Node {
+    let mut region = Region::default();
+    region.take(estimator, node);
+    region.inline();
+    region.finish(estimator)
+}
+
+impl Region {
+    /// Takes a node apart; what does not belong to the region is ordered on its own and becomes a relation.
+    fn take(&mut self, estimator: &Estimator<'_, '_>, node: Node) {
+        if !begins(&node) {
+            self.relations.push(order_node(estimator, node));
+            return;
+        }
+        match node {
+            Node::Filter { input, predicates } => {
+                self.take(estimator, *input);
+                self.conditions.extend(predicates);
+            }
+            Node::Let { input, columns } => {
+                self.take(estimator, *input);
+                self.computed.extend(columns);
+            }
+            Node::Join(join) => {
+                let Join { kind, left, right, on, residual, null_equals_null, null_aware, .. } = *join;
+                self.take(estimator, left);
+                if kind == Kind::Inner {
+                    self.take(estimator, right);
+                    self.equalities.extend(on);
+                    self.conditions.extend(residual.into_iter().flat_map(conjuncts));
+                } else {
+                    let right = order_node(estimator, right);
+                    self.reducers.push(Reducer { kind, right, on, residual, null_equals_null, null_aware });
+                }
+            }
+            other => self.relations.push(other),
+        }
+    }
+
+    /// Writes conditions over computed columns as ones over what these are computed from.
+    fn inline(&mut self) {
+        if self.computed.is_empty() {
+            return;
+        }
+        let mut known: BTreeMap<ColumnId, Expr> = BTreeMap::new();
+        for (column, expr) in &self.computed {
+            let expr = substitute(expr, &|id| known.get(&id).cloned().unwrap_or(Expr::Slot(id)));
+            known.insert(*column, expr);
+        }
+        let replace = |expr: &mut Expr| {
+            *expr = substitute(expr, &|id| known.get(&id).cloned().unwrap_or(Expr::Slot(id)));
+        };
+        self.conditions.iter_mut().for_each(replace);
+        for (left, right) in &mut self.equalities {
+            replace(left);
+            replace(right);
+        }
+        for reducer in &mut self.reducers {
+            reducer.on.iter_mut().for_each(|(left, _)| replace(left));
+            reducer.residual.iter_mut().for_each(replace);
+        }
+        for (_, expr) in &mut self.computed {
+            replace(expr);
+        }
+    }
+
+    /// Puts the region together in the cheapest order.
+    fn finish(mut self, estimator: &Estimator<'_, '_>) -> Node {
+        let mut owner: BTreeMap<ColumnId, usize> = BTreeMap::new();
+        for (index, relation) in self.relations.iter().enumerate() {
+            owner.extend(estimator.produced(relation).into_iter().map(|column| (column, index)));
+        }
+        let base: Vec<f64> = self.relations.iter().map(|relation| estimator.base_rows(relation)).collect();
+        let owners = |expr: &Expr| -> BTreeSet<usize> {
+            references(expr).iter().filter_map(|column| owner.get(column)).copied().collect()
+        };
+
+        // Equalities written as conditions are equalities; those within one relation are conditions.
+        let mut conditions = Vec::new();
+        let mut equalities = std::mem::take(&mut self.equalities);
+        for condition in std::mem::take(&mut self.conditions) {
+            match condition {
+                Expr::Compare(Comparison::Equal, left, right) => equalities.push((*left, *right)),
+                other => conditions.push(other),
+            }
+        }
+        let mut classes = Classes::default();
+        for (left, right) in equalities {
+            match (single(&owners(&left)), single(&owners(&right))) {
+                (Some(a), Some(b)) if a != b => classes.add((a, left), (b, right)),
+                _ => conditions.push(Expr::Compare(Comparison::Equal, Box::new(left), Box::new(right))),
+            }
+        }
+
+        let mut spanning: Vec<(u64, Expr)> = Vec::new();
+        for condition in conditions {
+            let on = owners(&condition);
+            match single(&on) {
+                Some(relation) => apply(&mut self.relations[relation], |node| node.filter(vec![condition])),
+                None if self.relations.len() > MOST_RELATIONS => spanning.push((u64::MAX, condition)),
+                None => spanning.push((on.iter().fold(0, |mask, relation| mask | 1 << relation), condition)),
+            }
+        }
+        let mut above = Vec::new();
+        for reducer in std::mem::take(&mut self.reducers) {
+            let mut on = BTreeSet::new();
+            reducer.on.iter().for_each(|(left, _)| on.extend(owners(left)));
+            reducer.residual.iter().for_each(|residual| on.extend(owners(residual)));
+            match single(&on) {
+                Some(relation)
+                    if self.relations.len() > 1
+                        && estimator.kept(&reducer.on, &self.relations[relation], &reducer.right, reducer.kind)
+                            < WORTH_FIRST =>
+                {
+                    apply(&mut self.relations[relation], |node| reducer.onto(estimator, node));
+                }
+                _ => above.push(reducer),
+            }
+        }
+
+        let mut node = self.assemble(estimator, base, &classes, spanning);
+        for reducer in above {
+            node = reducer.onto(estimator, node);
+        }
+        for (column, expr) in self.computed {
+            node = match node {
+                // All see only the input's columns: computed ones were inlined.
+                Node::Let { input, mut columns } => {
+                    columns.push((column, expr));
+                    Node::Let { input, columns }
+                }
+                other => Node::Let { input: Box::new(other), columns: vec![(column, expr)] },
+            };
+        }
+        node
+    }
+
+    /// Joins the relations, applying each condition as soon as its columns are there.
+    fn assemble(
+        &mut self,
+        estimator: &Estimator<'_, '_>,
+        base: Vec<f64>,
+        classes: &Classes,
+        mut spanning: Vec<(u64, Expr)>,
+    ) -> Node {
+        let relations = std::mem::take(&mut self.relations);
+        let tree = if relations.len() > MOST_RELATIONS {
+            None
+        } else {
+            let graph = Graph {
+                rows: relations.iter().map(|relation| estimator.rows(relation).max(1.0)).collect(),
+                classes: classes
+                    .members
+                    .iter()
+                    .map(|class| class.iter().map(|(r, expr)| (*r, estimator.distinct(expr, base[*r]))).collect())
+                    .collect(),
+                base,
+                conditions: spanning
+                    .iter()
+                    .map(|(mask, condition)| (*mask, estimator.selectivity(condition)))
+                    .collect(),
+            };
+            Some(cheapest(&graph))
+        };
+        let mut relations: Vec<Option<Node>> = relations.into_iter().map(Some).collect();
+        let mut node = match tree {
+            Some(tree) => build(&tree, &mut relations, classes, &mut spanning),
+            None => {
+                // Too many to weigh: one after the other, as written.
+                let mut done = BTreeSet::from([0]);
+                let mut node = relations[0].take().expect("a region has a relation");
+                for (index, relation) in relations.into_iter().enumerate().skip(1) {
+                    let right = relation.expect("each relation is used once");
+                    let on = classes.between(&done, &BTreeSet::from([index]));
+                    node = inner(node, right, on);
+                    done.insert(index);
+                }
+                node
+            }
+        };
+        node = node.filter(spanning.into_iter().map(|(_, condition)| condition).collect());
+        node
+    }
+}
+
+/// Builds the joins of a tree.
+fn build(tree: &Tree, relations: &mut [Option<Node>], classes: &Classes, spanning: &mut Vec<(u64, Expr)>) -> Node {
+    match tree {
+        Tree::Leaf(relation) => relations[*relation].take().expect("each relation is used once"),
+        Tree::Join { probe, build: other } => {
+            let left = build(probe, relations, classes, spanning);
+            let right = build(other, relations, classes, spanning);
+            let set = |mask: u64| (0..relations.len()).filter(|r| mask & (1 << r) != 0).collect::<BTreeSet<_>>();
+            let on = classes.between(&set(probe.mask()), &set(other.mask()));
+            let mask = tree.mask();
+            let mut now = Vec::new();
+            spanning.retain(|(relations, condition)| {
+                let covered = relations & mask == *relations && *relations != 0;
+                if covered {
+                    now.push(condition.clone());
+                }
+                !covered
+            });
+            inner(left, right, on).filter(now)
+        }
+    }
+}
+
+fn inner(left: Node, right: Node, on: Vec<(Expr, Expr)>) -> Node {
+    Node::Join(Box::new(Join {
+        kind: Kind::Inner,
+        left,
+        right,
+        on,
+        residual: None,
+        null_equals_null: false,
+        null_aware: false,
+        swap: false,
+    }))
+}
+
+impl Reducer {
+    /// Puts the join above its left side.
+    fn onto(self, estimator: &Estimator<'_, '_>, left: Node) -> Node {
+        let Reducer { kind, right, on, residual, null_equals_null, null_aware } = self;
+        let join = Join { kind, left, right, on, residual, null_equals_null, null_aware, swap: false };
+        Node::Join(Box::new(choose_side(estimator, join)))
+    }
+}
+
+/// Classes of expressions that are equal to each other, each of one relation.
+#[derive(Default)]
+struct Classes {
+    members: Vec<Vec<(usize, Expr)>>,
+}
+
+impl Classes {
+    /// Records that two expressions are equal.
+    fn add(&mut self, a: (usize, Expr), b: (usize, Expr)) {
+        let find = |classes: &Self, member: &(usize, Expr)| classes.members.iter().position(|c| c.contains(member));
+        match (find(self, &a), find(self, &b)) {
+            (Some(i), Some(j)) if i == j => {}
+            (Some(i), Some(j)) => {
+                let moved = self.members.remove(i.max(j));
+                self.members[i.min(j)].extend(moved);
+            }
+            (Some(i), None) => self.members[i].push(b),
+            (None, Some(j)) => self.members[j].push(a),
+            (None, None) => self.members.push(vec![a, b]),
+        }
+    }
+
+    /// Returns the equalities between two sets of relations: one of each class that has members in both, and all
+    /// members of one relation that the other set does not make equal by itself.
+    fn between(&self, left: &BTreeSet<usize>, right: &BTreeSet<usize>) -> Vec<(Expr, Expr)> {
+        let mut on = Vec::new();
+        for class in &self.members {
+            let of =
+                |set: &BTreeSet<usize>| class.iter().filter(|(relation, _)| set.contains(relation)).collect::<Vec<_>>();
+            let (lefts, rights) = (of(left), of(right));
+            let (Some(first_left), Some(first_right)) = (lefts.first(), rights.first()) else { continue };
+            on.push((first_left.1.clone(), first_right.1.clone()));
+            // Two members of one relation are not equal by any join within its side: each is compared here.
+            for member in duplicates(&lefts) {
+                on.push((member.1.clone(), first_right.1.clone()));
+            }
+            for member in duplicates(&rights) {
+                on.push((first_left.1.clone(), member.1.clone()));
+            }
+        }
+        on
+    }
+}
+
+/// Returns the members, after the first, of the relations that have several.
+fn duplicates<'m>(members: &[&'m (usize, Expr)]) -> Vec<&'m (usize, Expr)> {
+    let mut seen = BTreeSet::new();
+    members.iter().copied().filter(|(relation, _)| !seen.insert(*relation)).collect()
+}
+
+fn single(relations: &BTreeSet<usize>) -> Option<usize> {
+    if relations.len() == 1 { relations.first().copied() } else { None }
+}
+
+/// Replaces a node by what `f` makes of it.
+fn apply(node: &mut Node, f: impl FnOnce(Node) -> Node) {
+    let taken = std::mem::replace(node, Node::Values { columns: vec![], rows: vec![] });
+    *node = f(taken);
+}

@@ -1,0 +1,481 @@
+//! Emits a relational tree as pipelines.
+//!
+//! Going down, each node is told which columns are needed above it, so only live columns are scanned, carried in builds
+//! and added by probes. The probing side of a join goes on in the current pipeline; the other side becomes a pipeline
+//! that ends in a build. Aggregates, sorts and limits end a pipeline; what follows reads their result.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use datafusion::{
+    common::Column,
+    logical_expr::{Expr as PlanExpr, LogicalPlan, Projection},
+};
+use std::sync::Arc;
+use tandem_column::Type;
+use tandem_pipeline::{
+    Aggregate as PipelineAggregate, Expr, JoinKind, Phase, Pipeline, Probe, Query, Sink, Slot, SlotId, SortKey, Source,
+    Step,
+};
+
+use super::{
+    context::Context,
+    node::{Aggregate, ColumnId, Join, Kind, Node, Order, references},
+    substitute,
+};
+use crate::planning::{capture::Scan, join_order::Estimator};
+
+/// A query and what it needs around it.
+pub(crate) struct Emitted {
+    pub query: Query,
+    pub scans: Vec<Scan>,
+    pub inputs: Vec<LogicalPlan>,
+    pub notes: Vec<String>,
+}
+
+/// Emits a tree whose result has the given columns.
+pub(crate) fn emit(context: &Context<'_>, node: &Node, columns: &[ColumnId]) -> Result<Emitted, String> {
+    let mut emitter = Emitter {
+        context,
+        estimator: Estimator::new(context),
+        pipelines: vec![],
+        scans: vec![],
+        inputs: vec![],
+        notes: vec![],
+    };
+    let stream = emitter.stream(node, columns)?;
+    if !matches!(&stream, Stream::Sunk { columns: made, .. } if made == columns) {
+        let open = emitter.reopen(stream)?;
+        emitter.materialize(open, columns)?;
+    }
+    let query = Query { functions: vec![], pipelines: emitter.pipelines };
+    Ok(Emitted { query, scans: emitter.scans, inputs: emitter.inputs, notes: emitter.notes })
+}
+
+/// A pipeline that has not met its sink yet.
+struct Open {
+    source: Source,
+    steps: Vec<Step>,
+    slots: Vec<Slot>,
+    map: BTreeMap<ColumnId, SlotId>,
+    /// Estimated rows at this point.
+    rows: f64,
+}
+
+/// Rows on their way, or already in the result of a pipeline.
+enum Stream {
+    Open(Open),
+    Sunk { pipeline: usize, columns: Vec<ColumnId>, rows: f64 },
+}
+
+impl Open {
+    /// Rewrites an expression over columns as one over slots.
+    fn lower(&self, expr: &Expr) -> Result<Expr, String> {
+        if let Some(missing) = references(expr).into_iter().find(|column| !self.map.contains_key(column)) {
+            return Err(format!("column {missing} is not live where it is used, which is an error of the planner"));
+        }
+        Ok(substitute(expr, &|column| Expr::Slot(self.map[&column])))
+    }
+
+    fn slot(&self, column: ColumnId) -> Result<SlotId, String> {
+        match self.map.get(&column) {
+            Some(slot) => Ok(*slot),
+            None => Err(format!("column {column} is not live where it is used, which is an error of the planner")),
+        }
+    }
+
+    fn slots_of(&self, columns: &[ColumnId]) -> Result<Vec<SlotId>, String> {
+        columns.iter().map(|column| self.slot(*column)).collect()
+    }
+
+    fn add(&mut self, column: ColumnId, slot: Slot) {
+        self.map.insert(column, self.slots.len());
+        self.slots.push(slot);
+    }
+}
+
+struct Emitter<'a, 'c> {
+    context: &'a Context<'c>,
+    estimator: Estimator<'a, 'c>,
+    pipelines: Vec<Pipeline>,
+    scans: Vec<Scan>,
+    inputs: Vec<LogicalPlan>,
+    notes: Vec<String>,
+}
+
+impl Emitter<'_, '_> {
+    /// Emits a node up to where its rows flow; `need` are the columns used above.
+    fn stream(&mut self, node: &Node, need: &[ColumnId]) -> Result<Stream, String> {
+        let rows = self.estimator.rows(node);
+        match node {
+            Node::Scan { scan, filters } => self.scan(*scan, filters, need, rows).map(Stream::Open),
+            Node::Input { input } => self.input(*input, need, rows).map(Stream::Open),
+            Node::Values { columns, rows: values } => {
+                let kept: Vec<usize> = (0..columns.len()).filter(|i| need.contains(&columns[*i])).collect();
+                let rows_kept = values.iter().map(|row| kept.iter().map(|i| row[*i].clone()).collect()).collect();
+                let made: Vec<ColumnId> = kept.iter().map(|i| columns[*i]).collect();
+                self.start(Source::Values { rows: rows_kept }, &made, rows).map(Stream::Open)
+            }
+            Node::Filter { input, predicates } => {
+                let mut open = self.open(input, &union(need, predicates))?;
+                self.filter(&mut open, predicates)?;
+                open.rows = rows;
+                Ok(Stream::Open(open))
+            }
+            Node::Let { input, columns } => self.compute(input, columns, need).map(Stream::Open),
+            Node::Join(join) => self.join(join, need, rows).map(Stream::Open),
+            Node::Aggregate { input, keys, aggregates } => self.aggregate(input, keys, aggregates, need, rows),
+            Node::Sort { input, keys, skip, fetch } => self.sort(input, keys, *skip, *fetch, need, rows),
+            Node::Limit { input, skip, fetch } => {
+                let open = self.open(input, &dedup(need))?;
+                let output = open.slots_of(need)?;
+                let sink = Sink::Materialize { skip: *skip, fetch: *fetch, output };
+                Ok(self.sink(open, sink, need.to_vec(), rows))
+            }
+            Node::Union { inputs, columns } => self.union(inputs, columns, need, rows).map(Stream::Open),
+        }
+    }
+
+    fn open(&mut self, node: &Node, need: &[ColumnId]) -> Result<Open, String> {
+        let stream = self.stream(node, need)?;
+        self.reopen(stream)
+    }
+
+    /// Goes on with rows in a new pipeline if the last one has ended.
+    fn reopen(&mut self, stream: Stream) -> Result<Open, String> {
+        match stream {
+            Stream::Open(open) => Ok(open),
+            Stream::Sunk { pipeline, columns, rows } => Ok(self.resume(vec![pipeline], &columns, rows)),
+        }
+    }
+
+    /// Starts a pipeline over the results of others, whose columns are the given ones.
+    fn resume(&mut self, pipelines: Vec<usize>, columns: &[ColumnId], rows: f64) -> Open {
+        let outputs: Vec<Vec<Slot>> = pipelines.iter().map(|pipeline| self.pipelines[*pipeline].output()).collect();
+        let source = Source::Result { pipelines };
+        let mut open = Open { source, steps: vec![], slots: vec![], map: BTreeMap::new(), rows };
+        for (position, column) in columns.iter().enumerate() {
+            let name = self.context.columns[*column].name.clone();
+            let kind = outputs[0][position].kind.clone();
+            let nullable = outputs.iter().any(|output| output[position].nullable);
+            open.add(*column, Slot { name, kind, nullable });
+        }
+        open
+    }
+
+    /// Starts a pipeline whose source has the given columns.
+    fn start(&mut self, source: Source, columns: &[ColumnId], rows: f64) -> Result<Open, String> {
+        let mut open = Open { source, steps: vec![], slots: vec![], map: BTreeMap::new(), rows };
+        for column in columns {
+            open.add(*column, self.describe(*column)?);
+        }
+        Ok(open)
+    }
+
+    fn describe(&self, column: ColumnId) -> Result<Slot, String> {
+        let info = &self.context.columns[column];
+        Ok(Slot { name: info.name.clone(), kind: self.context.kind(column)?, nullable: info.nullable })
+    }
+
+    /// Ends a pipeline.
+    fn sink(&mut self, open: Open, sink: Sink, columns: Vec<ColumnId>, rows: f64) -> Stream {
+        let Open { source, steps, slots, .. } = open;
+        self.pipelines.push(Pipeline { source, steps, sink, slots });
+        self.notes.push(approximate(rows));
+        Stream::Sunk { pipeline: self.pipelines.len() - 1, columns, rows }
+    }
+
+    fn materialize(&mut self, open: Open, columns: &[ColumnId]) -> Result<Stream, String> {
+        let output = open.slots_of(columns)?;
+        let rows = open.rows;
+        Ok(self.sink(open, Sink::Materialize { skip: 0, fetch: None, output }, columns.to_vec(), rows))
+    }
+
+    fn scan(&mut self, scan: usize, filters: &[Expr], need: &[ColumnId], rows: f64) -> Result<Open, String> {
+        let info = &self.context.scans[scan];
+        let end = info.first + info.stats.fields.len();
+        let live: BTreeSet<ColumnId> =
+            union(need, filters).into_iter().filter(|column| (info.first..end).contains(column)).collect();
+        let live: Vec<ColumnId> = live.into_iter().collect();
+        let name = format!("{}#{}", info.table.table(), self.scans.len());
+        let source = Source::Table { table: name.clone(), columns: (0..live.len()).collect() };
+        let mut open = self.start(source, &live, rows)?;
+        self.filter(&mut open, filters)?;
+        let predicates = open.steps.iter().filter_map(|step| match step {
+            Step::Filter(expr) => Some(expr.clone()),
+            _ => None,
+        });
+        self.scans.push(Scan {
+            name,
+            table: info.table.clone(),
+            source: info.source.clone(),
+            columns: live.iter().map(|column| column - info.first).collect(),
+            predicates: predicates.collect(),
+        });
+        Ok(open)
+    }
+
+    fn input(&mut self, input: usize, need: &[ColumnId], rows: f64) -> Result<Open, String> {
+        let info = &self.context.inputs[input];
+        let width = info.plan.schema().fields().len();
+        let mut live: Vec<usize> = (0..width).filter(|position| need.contains(&(info.first + position))).collect();
+        if live.is_empty() {
+            // Rows without columns do not cross between the engines: any column will do.
+            live.extend((0..width).find(|position| self.context.kind(info.first + position).is_ok()));
+        }
+        let plan = if live.len() == width {
+            info.plan.clone()
+        } else {
+            let schema = info.plan.schema();
+            let column = |position: &usize| {
+                let (qualifier, field) = schema.qualified_field(*position);
+                PlanExpr::Column(Column::new(qualifier.cloned(), field.name().clone()))
+            };
+            let projection = Projection::try_new(live.iter().map(column).collect(), Arc::new(info.plan.clone()));
+            LogicalPlan::Projection(projection.map_err(|error| error.strip_backtrace())?)
+        };
+        let source = Source::Block { name: format!("input{}", self.inputs.len()) };
+        self.inputs.push(plan);
+        let columns: Vec<ColumnId> = live.iter().map(|position| info.first + position).collect();
+        self.start(source, &columns, rows)
+    }
+
+    /// Adds a filter step for each condition: what may fail last, the rest by how much it drops for its cost.
+    fn filter(&mut self, open: &mut Open, predicates: &[Expr]) -> Result<(), String> {
+        for predicate in self.estimator.filter_order(predicates) {
+            open.steps.push(Step::Filter(open.lower(&predicate)?));
+        }
+        Ok(())
+    }
+
+    fn compute(&mut self, input: &Node, columns: &[(ColumnId, Expr)], need: &[ColumnId]) -> Result<Open, String> {
+        let live: Vec<&(ColumnId, Expr)> = columns.iter().filter(|(column, _)| need.contains(column)).collect();
+        let made: BTreeSet<ColumnId> = columns.iter().map(|(column, _)| *column).collect();
+        let below: Vec<ColumnId> = need.iter().copied().filter(|column| !made.contains(column)).collect();
+        let mut open = self.open(input, &union(&below, live.iter().map(|(_, expr)| expr)))?;
+        if live.is_empty() {
+            return Ok(open);
+        }
+        let exprs = live.iter().map(|(_, expr)| open.lower(expr)).collect::<Result<Vec<_>, _>>()?;
+        let nullable: Vec<bool> = exprs.iter().map(|expr| expr.nullable(&open.slots)).collect();
+        for ((column, _), nullable) in live.into_iter().zip(nullable) {
+            open.add(*column, Slot { nullable, ..self.describe(*column)? });
+        }
+        open.steps.push(Step::Let(exprs));
+        Ok(open)
+    }
+
+    fn join(&mut self, join: &Join, need: &[ColumnId], rows: f64) -> Result<Open, String> {
+        let (probe, build) = if join.swap { (&join.right, &join.left) } else { (&join.left, &join.right) };
+        let keys: Vec<(&Expr, &Expr)> =
+            join.on.iter().map(|(left, right)| if join.swap { (right, left) } else { (left, right) }).collect();
+        let from_build = self.estimator.produced(build);
+        let residual_needs: Vec<ColumnId> = join.residual.iter().flat_map(references).collect();
+        let (mut kind, keeps_probe, keeps_build) = match (join.kind, join.swap) {
+            (Kind::Inner, _) => (JoinKind::Inner, true, true),
+            (Kind::Left, false) => (JoinKind::Left, true, true),
+            (Kind::Left, true) => (JoinKind::Right, true, true),
+            (Kind::Full, _) => (JoinKind::Full, true, true),
+            (Kind::Semi, false) => (JoinKind::Semi, true, false),
+            (Kind::Semi, true) => (JoinKind::RightSemi, false, true),
+            (Kind::Anti, false) => (JoinKind::Anti, true, false),
+            (Kind::Anti, true) => (JoinKind::RightAnti, false, true),
+            (Kind::Mark(_), false) => (JoinKind::Mark, true, false),
+            (Kind::Mark(_), true) => return Err("a mark join cannot build its left side".to_string()),
+        };
+
+        // An inner join's keys are equal: a key column of the build is the probe's column under another id.
+        let mut aliases: BTreeMap<ColumnId, ColumnId> = BTreeMap::new();
+        if join.kind == Kind::Inner && !join.null_equals_null {
+            for (probe_key, build_key) in &keys {
+                if let (Expr::Slot(probe_key), Expr::Slot(build_key)) = (probe_key, build_key) {
+                    aliases.insert(*build_key, *probe_key);
+                }
+            }
+        }
+        let adds: Vec<ColumnId> = dedup(need)
+            .into_iter()
+            .filter(|column| keeps_build && from_build.contains(column) && !aliases.contains_key(column))
+            .collect();
+        let mut payload = adds.clone();
+        payload.extend(dedup(&residual_needs).into_iter().filter(|c| from_build.contains(c) && !adds.contains(c)));
+        if kind == JoinKind::Inner && payload.is_empty() && join.residual.is_none() && !join.null_equals_null {
+            let build_keys: Vec<&Expr> = keys.iter().map(|(_, build_key)| *build_key).collect();
+            if self.estimator.unique(build, &build_keys) {
+                kind = JoinKind::Semi;
+            }
+        }
+
+        let mut probe_need: Vec<ColumnId> =
+            need.iter().filter_map(|column| aliases.get(column).or(Some(column))).copied().collect();
+        if !keeps_probe {
+            probe_need.clear();
+        }
+        probe_need.extend(&residual_needs);
+        let probe_need: Vec<ColumnId> = probe_need
+            .into_iter()
+            .filter(|column| !from_build.contains(column) && join.kind != Kind::Mark(*column))
+            .collect();
+        let mut open = self.open(probe, &union(&probe_need, keys.iter().map(|(key, _)| *key)))?;
+        let built = self.build(build, keys.iter().map(|(_, key)| *key), &payload)?;
+
+        let mut step = Probe {
+            build: built,
+            kind,
+            keys: keys.iter().map(|(key, _)| open.lower(key)).collect::<Result<_, _>>()?,
+            residual: None,
+            adds: (0..adds.len()).collect(),
+            null_equals_null: join.null_equals_null,
+            null_aware: join.null_aware,
+        };
+        if let Some(residual) = &join.residual {
+            let behind = open.slots.len();
+            let mut map = open.map.clone();
+            map.extend(payload.iter().enumerate().map(|(position, column)| (*column, behind + position)));
+            if let Some(missing) = references(residual).into_iter().find(|column| !map.contains_key(column)) {
+                return Err(format!("column {missing} of a join condition is on neither side"));
+            }
+            step.residual = Some(substitute(residual, &|column| Expr::Slot(map[&column])));
+        }
+        if matches!(kind, JoinKind::Right | JoinKind::Full | JoinKind::RightSemi | JoinKind::RightAnti) {
+            open.slots.iter_mut().for_each(|slot| slot.nullable = true);
+        }
+        if !keeps_probe {
+            open.map.clear();
+        }
+        let output = self.pipelines[built].output();
+        for (column, slot) in adds.iter().zip(output) {
+            let nullable = slot.nullable || matches!(kind, JoinKind::Left | JoinKind::Full);
+            open.add(*column, Slot { nullable, ..slot });
+        }
+        if let Kind::Mark(column) = join.kind {
+            let nullable = join.null_aware;
+            let name = self.context.columns[column].name.clone();
+            open.add(column, Slot { name, kind: Type::Boolean, nullable });
+        }
+        for (build_key, probe_key) in aliases {
+            if let Some(slot) = open.map.get(&probe_key) {
+                open.map.insert(build_key, *slot);
+            }
+        }
+        open.steps.push(Step::Probe(step));
+        open.rows = rows;
+        Ok(open)
+    }
+
+    /// Emits the building side of a join and returns its pipeline.
+    fn build<'e>(
+        &mut self,
+        node: &Node,
+        keys: impl Iterator<Item = &'e Expr> + Clone,
+        payload: &[ColumnId],
+    ) -> Result<usize, String> {
+        let open = self.open(node, &union(payload, keys.clone()))?;
+        let keys = keys.map(|key| open.lower(key)).collect::<Result<Vec<_>, _>>()?;
+        let sink = Sink::Build { keys, payload: open.slots_of(payload)? };
+        let rows = open.rows;
+        match self.sink(open, sink, vec![], rows) {
+            Stream::Sunk { pipeline, .. } => Ok(pipeline),
+            Stream::Open(_) => Err("a build ends its pipeline".to_string()),
+        }
+    }
+
+    fn aggregate(
+        &mut self,
+        input: &Node,
+        keys: &[ColumnId],
+        aggregates: &[Aggregate],
+        need: &[ColumnId],
+        rows: f64,
+    ) -> Result<Stream, String> {
+        let mut live: Vec<&Aggregate> =
+            aggregates.iter().filter(|aggregate| need.contains(&aggregate.output)).collect();
+        if keys.is_empty() && live.is_empty() {
+            live.extend(aggregates.first());
+        }
+        let mut below = keys.to_vec();
+        below.extend(live.iter().flat_map(|aggregate| aggregate.argument.into_iter().chain(aggregate.filter)));
+        let open = self.open(input, &dedup(&below))?;
+        let mut columns = keys.to_vec();
+        let mut made = Vec::with_capacity(live.len());
+        for aggregate in live {
+            columns.push(aggregate.output);
+            made.push(PipelineAggregate {
+                function: aggregate.function,
+                argument: aggregate.argument.map(|column| open.slot(column)).transpose()?,
+                distinct: aggregate.distinct,
+                filter: aggregate.filter.map(|column| open.slot(column)).transpose()?,
+                kind: aggregate.kind.clone(),
+                overflow: aggregate.overflow,
+            });
+        }
+        let sink = Sink::Aggregate { keys: open.slots_of(keys)?, aggregates: made, phase: Phase::Single };
+        Ok(self.sink(open, sink, columns, rows))
+    }
+
+    fn sort(
+        &mut self,
+        input: &Node,
+        keys: &[Order],
+        skip: usize,
+        fetch: Option<usize>,
+        need: &[ColumnId],
+        rows: f64,
+    ) -> Result<Stream, String> {
+        let mut below = need.to_vec();
+        below.extend(keys.iter().map(|key| key.column));
+        let open = self.open(input, &dedup(&below))?;
+        let mut by = Vec::with_capacity(keys.len());
+        for key in keys {
+            let slot = open.slot(key.column)?;
+            by.push(SortKey { slot, descending: key.descending, nulls_first: key.nulls_first });
+        }
+        let sink = Sink::Sort { keys: by, skip, fetch, output: open.slots_of(need)? };
+        Ok(self.sink(open, sink, need.to_vec(), rows))
+    }
+
+    fn union(
+        &mut self,
+        inputs: &[(Node, Vec<ColumnId>)],
+        columns: &[ColumnId],
+        need: &[ColumnId],
+        rows: f64,
+    ) -> Result<Open, String> {
+        let live: Vec<usize> = (0..columns.len()).filter(|position| need.contains(&columns[*position])).collect();
+        let mut pipelines = Vec::with_capacity(inputs.len());
+        for (node, from) in inputs {
+            let from: Vec<ColumnId> = live.iter().map(|position| from[*position]).collect();
+            let mut stream = self.stream(node, &from)?;
+            if !matches!(&stream, Stream::Sunk { columns, .. } if *columns == from) {
+                let open = self.reopen(stream)?;
+                stream = self.materialize(open, &from)?;
+            }
+            if let Stream::Sunk { pipeline, .. } = stream {
+                pipelines.push(pipeline);
+            }
+        }
+        let columns: Vec<ColumnId> = live.iter().map(|position| columns[*position]).collect();
+        Ok(self.resume(pipelines, &columns, rows))
+    }
+}
+
+/// Returns columns without repetition.
+fn dedup(columns: &[ColumnId]) -> Vec<ColumnId> {
+    let mut seen = BTreeSet::new();
+    columns.iter().copied().filter(|column| seen.insert(*column)).collect()
+}
+
+/// Returns columns and what expressions read, without repetition.
+fn union<'e>(columns: &[ColumnId], exprs: impl IntoIterator<Item = &'e Expr>) -> Vec<ColumnId> {
+    let mut all = columns.to_vec();
+    exprs.into_iter().for_each(|expr| all.extend(references(expr)));
+    dedup(&all)
+}
+
+/// Writes a number of rows with two digits that mean something: estimates are no better.
+fn approximate(rows: f64) -> String {
+    if !rows.is_finite() || rows < 1.5 {
+        return "about 1 row".to_string();
+    }
+    let unit = 10f64.powf((rows.log10().floor() - 1.0).max(0.0));
+    format!("about {} rows", ((rows / unit).round() * unit) as u64)
+}

@@ -1,0 +1,122 @@
+//! One statement, dispatched by what it is.
+
+use std::sync::Arc;
+
+use datafusion::error::DataFusionError;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::logical_expr::Statement as PlanStatement;
+use datafusion::logical_expr::{DdlStatement, ExplainFormat, LogicalPlan};
+use datafusion::physical_plan::execute_stream;
+
+use crate::error::translate::Context;
+use crate::explain::analyze::{explain, explain_analyze, explain_kernel};
+use crate::planning::planner::{files, plan};
+use crate::session::{Inner, nothing, ready};
+use crate::sql::copy::infer_format;
+use crate::sql::ddl::{create_external, create_table};
+use crate::sql::statement::Statement;
+use crate::sql::{nesting, syntax};
+use crate::{Error, Mode};
+
+/// A statement that is under way.
+pub(crate) struct Ran {
+    pub(crate) stream: SendableRecordBatchStream,
+    /// What its errors are worded with.
+    pub(crate) context: Context,
+}
+
+/// Runs a statement up to the point where rows are read. Called on the host's threads.
+pub(crate) async fn run(inner: &Inner, sql: &str, statement: &Arc<Statement>) -> Result<Ran, Error> {
+    let mut words = inner.words(sql);
+    match dispatch(inner, sql, statement, &mut words).await {
+        Ok(stream) => Ok(Ran { stream, context: words }),
+        Err(error) => Err(words.translate(&error)),
+    }
+}
+
+async fn dispatch(
+    inner: &Inner,
+    sql: &str,
+    statement: &Arc<Statement>,
+    words: &mut Context,
+) -> Result<SendableRecordBatchStream, DataFusionError> {
+    let state = inner.context.state();
+    let dialect = state.config_options().sql_parser.dialect;
+    let (sql, kernel) = syntax::explain_kernel(sql).map_or((sql, false), |query| (query, true));
+    nesting::check_text(sql)?;
+    let parsed = infer_format(state.sql_to_statement(sql, &dialect)?);
+    nesting::check_statement(&parsed)?;
+    let logical = state.statement_to_plan(parsed).await?;
+    nesting::check_plan(&logical)?;
+    words.files = files(&logical);
+    if let LogicalPlan::Copy(copy) = &logical {
+        words.target = Some(copy.output_url.clone());
+    }
+    let (mode, on_fallback) = {
+        let config = inner.config.read();
+        (config.mode, config.on_fallback)
+    };
+    if kernel {
+        let rows = explain_kernel(&logical, &state, statement, mode).await?;
+        return Ok(ready(rows.schema(), vec![rows]));
+    }
+    match logical {
+        LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(create)) => {
+            create_table(create, &inner.context, &state, statement, mode, on_fallback).await?;
+            Ok(nothing())
+        }
+        LogicalPlan::Ddl(DdlStatement::CreateExternalTable(create)) => {
+            words.files = create.locations.clone();
+            create_external(*create, &inner.context, &state).await?;
+            Ok(nothing())
+        }
+        LogicalPlan::Explain(ref plan) if mode != Mode::Host && plan.explain_format == ExplainFormat::Indent => {
+            let rows = explain(&plan.plan, plan.verbose, &state, statement, mode).await?;
+            Ok(ready(rows.schema(), vec![rows]))
+        }
+        LogicalPlan::Analyze(ref plan) if mode != Mode::Host => {
+            let rows = explain_analyze(&plan.input, plan.verbose, &state, statement, mode).await?;
+            Ok(ready(rows.schema(), vec![rows]))
+        }
+        LogicalPlan::Analyze(plan) if matches!(plan.input.as_ref(), LogicalPlan::Copy(_)) => {
+            Err(Error::unsupported("EXPLAIN ANALYZE of COPY needs --mode auto or cpu; run the COPY itself instead")
+                .into())
+        }
+        LogicalPlan::Explain(_) | LogicalPlan::Analyze(_) => {
+            let physical = state.create_physical_plan(&logical).await?;
+            execute_stream(physical, state.task_ctx())
+        }
+        LogicalPlan::Statement(PlanStatement::Execute(_)) => {
+            // Fills in the parameters; what comes back is the query.
+            let prepared = inner.context.execute_logical_plan(logical).await?;
+            nesting::check_plan(prepared.logical_plan())?;
+            let planned = plan(prepared.logical_plan(), &state, statement, mode, on_fallback).await?;
+            execute_stream(planned.physical, state.task_ctx())
+        }
+        LogicalPlan::Statement(PlanStatement::SetVariable(ref set)) => {
+            let (name, value) = (set.variable.clone(), set.value.clone());
+            inner.context.execute_logical_plan(logical).await.map_err(|error| match error.find_root() {
+                DataFusionError::External(_) => {
+                    Error::input(format!("invalid value for the setting {name}; SHOW {name} tells its form: {value}"))
+                        .into()
+                }
+                _ => error,
+            })?;
+            Ok(nothing())
+        }
+        LogicalPlan::Statement(
+            PlanStatement::ResetVariable(_) | PlanStatement::Prepare(_) | PlanStatement::Deallocate(_),
+        )
+        | LogicalPlan::Ddl(_) => {
+            inner.context.execute_logical_plan(logical).await?;
+            Ok(nothing())
+        }
+        LogicalPlan::Statement(other) => {
+            Err(Error::unsupported(format!("the statement is not supported: {}", other.name())).into())
+        }
+        query => {
+            let planned = plan(&query, &state, statement, mode, on_fallback).await?;
+            execute_stream(planned.physical, state.task_ctx())
+        }
+    }
+}
