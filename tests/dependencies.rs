@@ -1,7 +1,7 @@
 //! The direction of dependencies between crates, and what each crate may name.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -99,6 +99,77 @@ fn modules_begin_with_what_they_are_for() {
             );
         }
     }
+}
+
+/// The stages of planning call each other in one direction: capture, lowering, join order, the tree they work on.
+#[test]
+fn planning_has_no_circles() {
+    let uses = planning_uses();
+    for stage in ["capture", "lower", "join_order", "tree"] {
+        assert!(uses.contains_key(stage), "the engine's planning has no module '{stage}'");
+    }
+    assert!(uses["capture"].contains("lower") && uses["lower"].contains("join_order"), "uses are not found: {uses:?}");
+    for module in uses.keys() {
+        let mut reached = BTreeSet::new();
+        let mut pending = vec![module];
+        while let Some(next) = pending.pop() {
+            for used in uses.get(next).into_iter().flatten() {
+                assert!(used != module, "{module} and {next} of the engine's planning use each other");
+                if reached.insert(used) {
+                    pending.push(used);
+                }
+            }
+        }
+    }
+}
+
+/// Which modules of the engine's planning each of them names; tests aside.
+fn planning_uses() -> BTreeMap<String, BTreeSet<String>> {
+    let (engine, _) = &crates()["tandem-engine"];
+    let planning = engine.join("src/planning");
+    let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (file, text) in sources(engine) {
+        let Ok(path) = file.strip_prefix(&planning) else { continue };
+        let first = path.iter().next().expect("a source has a name").to_string_lossy();
+        let module = first.trim_end_matches(".rs").to_owned();
+        if module != "tests" && module != "mod" {
+            let named = planning_names(&text, path.iter().count() == 1);
+            uses.entry(module.clone()).or_default().extend(named.into_iter().filter(|name| *name != module));
+        }
+    }
+    let modules: BTreeSet<String> = uses.keys().cloned().collect();
+    uses.values_mut().for_each(|named| named.retain(|name| modules.contains(name)));
+    uses
+}
+
+/// The names that follow `planning::` in a source, alone or in braces; `super::` means the same in a file of that folder.
+fn planning_names(text: &str, in_folder: bool) -> BTreeSet<String> {
+    let code: String = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let mut names = BTreeSet::new();
+    let prefixes: &[&str] = if in_folder { &["planning::", "super::"] } else { &["planning::"] };
+    for (at, prefix) in prefixes.iter().flat_map(|prefix| code.match_indices(prefix)) {
+        let rest = &code[at + prefix.len()..];
+        let (list, alone) = rest.strip_prefix('{').map_or((rest, true), |list| (list, false));
+        let (mut depth, mut start) = (0, true);
+        for (position, character) in list.char_indices() {
+            if start && character.is_alphabetic() {
+                let name = list[position..].split(|c: char| !c.is_alphanumeric() && c != '_').next();
+                names.insert(name.unwrap_or_default().to_owned());
+                start = false;
+                if alone {
+                    break;
+                }
+            }
+            match character {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                ',' if depth == 0 => start = true,
+                _ => {}
+            }
+        }
+    }
+    names
 }
 
 /// Every crate's directory and manifest, by name.

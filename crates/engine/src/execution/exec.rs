@@ -25,7 +25,7 @@ use tandem_column::{Reservation, Table};
 use tandem_runtime::{Cancel, Execution, Inputs, Options, QueryMetrics};
 
 use crate::error::external;
-use crate::planning::capture::Captured;
+use crate::planning::captured::Captured;
 use crate::sql::statement::{ScanTable, Statement};
 use crate::tables::load::{fields, load};
 use crate::{Class, Error};

@@ -4,7 +4,7 @@ use std::{fmt::Write, time::Duration};
 
 use tandem_runtime::{DeviceMetrics, PipelineMetrics, ProgramMetrics, QueryMetrics, StepMetrics};
 
-use crate::planning::capture::Captured;
+use crate::planning::captured::Captured;
 
 /// Writes the pipelines of a captured sub-plan, one line per source, step and sink; with metrics, what each did.
 pub fn render(captured: &Captured, metrics: Option<&QueryMetrics>, device: Option<&str>) -> String {

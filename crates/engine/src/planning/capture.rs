@@ -1,61 +1,28 @@
 //! Capture: replaces the largest supported sub-plans of an optimised logical plan by [`Captured`] nodes.
 //!
-//! Going down from the root, each operator is lowered together with everything below it (`crate::planning::lower`); an operator that
-//! cannot be is left to the host, with a [`Reason`], and its children are tried in its place. Within a captured sub-plan a
-//! child that cannot be lowered becomes an input: the host runs it and hands its rows in as a block. So every operator is
-//! either in a captured query or has a reason. A plan that reads no table has nothing to gain and stays where it is.
+//! Going down from the root, each operator is lowered together with everything below it (`crate::planning::lower`); an
+//! operator that cannot be is left to the host, with a [`Reason`], and its children are tried in its place. Within a
+//! captured sub-plan a child that cannot be lowered becomes an input: the host runs it and hands its rows in as a block;
+//! lowering names these inputs, and what is below each is captured here. So every operator is either in a captured query or
+//! has a reason. A plan that reads no table has nothing to gain and stays where it is.
 
-use std::{cmp::Ordering, fmt, hash, sync::Arc};
+use std::sync::Arc;
 
 use datafusion::{
     common::{
-        DFSchemaRef, Result, TableReference,
+        Column, Result,
         tree_node::{Transformed, TreeNode, TreeNodeRecursion},
     },
-    logical_expr::{Expr, Extension, LogicalPlan, TableSource, UserDefinedLogicalNodeCore},
+    logical_expr::{Expr, Extension, LogicalPlan, Projection},
 };
-use tandem_column::{ColumnStatistics, Data, Dictionary, Field, Table};
-use tandem_pipeline::Query;
 
-use crate::planning::{lower, reason::Reason};
-
-#[cfg(test)]
-pub(crate) mod tests;
-
-/// What is known of a table that Tandem can scan.
-#[derive(Clone, Debug)]
-pub struct TableStats {
-    /// How many rows it has, or about how many.
-    pub rows: f64,
-    /// The columns' names and types as Tandem holds them, in the order of the source's schema.
-    pub fields: Arc<[Field]>,
-    /// Statistics of each column; may be shorter than `fields` where nothing is known.
-    pub columns: Vec<ColumnStatistics>,
-    /// The dictionary of each dictionary column; may be shorter than `fields` where nothing is known.
-    pub dictionaries: Vec<Option<Arc<Dictionary>>>,
-}
-
-impl TableStats {
-    /// Returns what a resident table knows of itself.
-    pub fn of(table: &Table) -> TableStats {
-        let dictionary = |position: usize| match &table.parts.first()?.columns[position].data {
-            Data::Dictionary { dictionary, .. } => Some(dictionary.clone()),
-            _ => None,
-        };
-        TableStats {
-            rows: table.parts.iter().map(|part| part.rows as f64).sum(),
-            fields: table.schema.clone(),
-            columns: table.statistics.to_vec(),
-            dictionaries: (0..table.schema.len()).map(dictionary).collect(),
-        }
-    }
-}
-
-/// Tells which tables Tandem can scan. Called while planning, from one thread.
-pub trait TableResolver {
-    /// Returns what is known of a table, or nothing if only the host can read it.
-    fn resolve(&self, source: &Arc<dyn TableSource>, name: &TableReference) -> Option<TableStats>;
-}
+use crate::planning::{
+    captured::Captured,
+    lower::{self, Lowered},
+    options::CaptureOptions,
+    reason::Reason,
+    table_stats::TableResolver,
+};
 
 /// How deeply operators may be nested: lowering descends by recursion, on a thread's usual stack.
 const DEPTH_LIMIT: usize = 200;
@@ -69,58 +36,6 @@ fn depth(plan: &LogicalPlan) -> usize {
         left.extend(plan.inputs().into_iter().map(|input| (input, depth + 1)));
     }
     deepest
-}
-
-/// What capture may do.
-#[derive(Clone, Debug)]
-pub struct CaptureOptions {
-    /// Take sub-plans that read no table, too (`SELECT 1`); for tests.
-    pub tableless: bool,
-    /// Order joins by cost; otherwise they stay as the host's optimiser left them.
-    pub order_joins: bool,
-}
-
-impl Default for CaptureOptions {
-    fn default() -> Self {
-        CaptureOptions { tableless: false, order_joins: true }
-    }
-}
-
-/// One table scan of a captured query.
-#[derive(Clone)]
-pub struct Scan {
-    /// The name of the `Source::Table` in the query, unique within it, such as `lineorder#0`.
-    pub name: String,
-    /// The table's name in the catalogue.
-    pub table: TableReference,
-    /// The table.
-    pub source: Arc<dyn TableSource>,
-    /// The columns to load, by position in the table's schema; `Source::Table` counts in this list.
-    pub columns: Vec<usize>,
-    /// Conditions that every row the query keeps fulfils, over positions in `columns`: a hint for pruning, the query
-    /// applies them itself.
-    pub predicates: Vec<tandem_pipeline::Expr>,
-}
-
-impl fmt::Debug for Scan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scan").field("name", &self.name).field("columns", &self.columns).finish_non_exhaustive()
-    }
-}
-
-/// A sub-plan that Tandem runs: a logical node without expressions of its own.
-#[derive(Clone, Debug)]
-pub struct Captured {
-    /// What runs; its result has the columns of `schema`, in order.
-    pub query: Arc<Query>,
-    /// The tables it scans.
-    pub scans: Vec<Scan>,
-    /// The host's schema of the result.
-    pub schema: DFSchemaRef,
-    /// Sub-plans that the host runs; input `i` is the query's `Source::Block` named `input<i>`.
-    pub inputs: Vec<LogicalPlan>,
-    /// A remark for each pipeline of the query, such as its estimated rows.
-    pub notes: Vec<String>,
 }
 
 /// Replaces the largest supported sub-plans of an optimised logical plan by [`Captured`] nodes; everything not taken has
@@ -145,7 +60,7 @@ pub fn capture(
 }
 
 /// Captures what it can of `plan` and adds reasons for the rest.
-pub(crate) fn capture_into(
+fn capture_into(
     plan: LogicalPlan,
     resolver: &dyn TableResolver,
     options: &CaptureOptions,
@@ -158,19 +73,56 @@ pub(crate) fn capture_into(
         return Ok(plan);
     }
     match lower::lower(&plan, resolver, options) {
-        Ok((captured, inner)) => {
-            reasons.extend(inner);
+        Ok(lowered) => {
+            let captured = capture_inputs(&plan, lowered, resolver, options, reasons)?;
             Ok(LogicalPlan::Extension(Extension { node: Arc::new(captured) }))
         }
         Err(reason) => {
-            reasons.extend(reason);
+            reasons.push(reason);
             capture_children(plan, resolver, options, reasons)
         }
     }
 }
 
+/// Makes the node of a plan that was lowered, capturing within the inputs that the host runs for it.
+fn capture_inputs(
+    plan: &LogicalPlan,
+    lowered: Lowered,
+    resolver: &dyn TableResolver,
+    options: &CaptureOptions,
+    reasons: &mut Vec<Reason>,
+) -> Result<Captured> {
+    let mut hosts = Vec::with_capacity(lowered.inputs.len());
+    for input in lowered.inputs {
+        reasons.push(input.reason);
+        hosts.push(capture_children(input.plan, resolver, options, reasons)?);
+    }
+    let blocks = lowered.blocks.iter().map(|block| project(&hosts[block.input], &block.columns));
+    Ok(Captured {
+        inputs: blocks.collect::<Result<_>>()?,
+        query: Arc::new(lowered.query),
+        scans: lowered.scans,
+        schema: plan.schema().clone(),
+        notes: lowered.notes,
+    })
+}
+
+/// Keeps the given columns of a plan.
+fn project(plan: &LogicalPlan, columns: &[usize]) -> Result<LogicalPlan> {
+    let schema = plan.schema();
+    if columns.len() == schema.fields().len() {
+        return Ok(plan.clone());
+    }
+    let column = |position: &usize| {
+        let (qualifier, field) = schema.qualified_field(*position);
+        Expr::Column(Column::new(qualifier.cloned(), field.name().clone()))
+    };
+    let projection = Projection::try_new(columns.iter().map(column).collect(), Arc::new(plan.clone()))?;
+    Ok(LogicalPlan::Projection(projection))
+}
+
 /// Captures within the children of a node that stays on the host, and within its subqueries.
-pub(crate) fn capture_children(
+fn capture_children(
     plan: LogicalPlan,
     resolver: &dyn TableResolver,
     options: &CaptureOptions,
@@ -211,56 +163,4 @@ fn reads_table(plan: &LogicalPlan) -> bool {
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })
     .is_ok_and(|_| found)
-}
-
-// Two captured nodes are the same only if they share their query: plans are compared while planning, never for meaning.
-impl PartialEq for Captured {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.query, &other.query) && self.inputs == other.inputs
-    }
-}
-
-impl Eq for Captured {}
-
-impl hash::Hash for Captured {
-    fn hash<H: hash::Hasher>(&self, state: &mut H) {
-        Arc::as_ptr(&self.query).hash(state);
-        self.inputs.hash(state);
-    }
-}
-
-impl PartialOrd for Captured {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        (self == other).then_some(Ordering::Equal)
-    }
-}
-
-impl UserDefinedLogicalNodeCore for Captured {
-    fn name(&self) -> &str {
-        "Tandem"
-    }
-
-    fn inputs(&self) -> Vec<&LogicalPlan> {
-        self.inputs.iter().collect()
-    }
-
-    fn schema(&self) -> &DFSchemaRef {
-        &self.schema
-    }
-
-    fn expressions(&self) -> Vec<Expr> {
-        Vec::new()
-    }
-
-    fn fmt_for_explain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Tandem: pipelines={}", self.query.pipelines.len())?;
-        for scan in &self.scans {
-            write!(f, ", {}", scan.name)?;
-        }
-        Ok(())
-    }
-
-    fn with_exprs_and_inputs(&self, _: Vec<Expr>, inputs: Vec<LogicalPlan>) -> Result<Self> {
-        Ok(Captured { inputs, ..self.clone() })
-    }
 }

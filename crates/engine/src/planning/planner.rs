@@ -14,7 +14,9 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, Phy
 use tandem_pipeline::Sink;
 
 use crate::execution::exec::TandemExec;
-use crate::planning::capture::{CaptureOptions, Captured, capture};
+use crate::planning::capture::capture;
+use crate::planning::captured::Captured;
+use crate::planning::options::CaptureOptions;
 use crate::planning::reason::Reason;
 use crate::sql::copy::Redirected;
 use crate::sql::statement::{Statement, provider};

@@ -14,8 +14,8 @@ use tandem_runtime::{Accelerator, Cancel, MemoryBudget, Runtime};
 use tandem_scan::{Cache, FileTable, Hold, Loading};
 
 use crate::execution::host::Stop;
-use crate::planning::capture::{TableResolver, TableStats};
 use crate::planning::reason::Reason;
+use crate::planning::table_stats::{TableResolver, TableStats};
 use crate::tables::files::FileProvider;
 use crate::tables::resident::ResidentTable;
 use crate::{Error, Report};

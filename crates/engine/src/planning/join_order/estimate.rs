@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use tandem_pipeline::{DateField, Expr, Function};
 
-use crate::planning::lower::{
-    Context,
+use crate::planning::tree::{
+    Registry,
     node::{ColumnId, Kind, Node, references},
 };
 
@@ -18,24 +18,24 @@ const UNKNOWN_ROWS: f64 = 10_000.0;
 pub(super) const UNKNOWN_CONDITION: f64 = 1.0 / 3.0;
 
 /// Estimates rows of nodes of one tree.
-pub(crate) struct Estimator<'a, 'c> {
-    pub(super) context: &'a Context<'c>,
+pub(crate) struct Estimator<'a> {
+    pub(super) registry: &'a Registry,
 }
 
-impl<'a, 'c> Estimator<'a, 'c> {
-    pub(crate) fn new(context: &'a Context<'c>) -> Self {
-        Estimator { context }
+impl<'a> Estimator<'a> {
+    pub(crate) fn new(registry: &'a Registry) -> Self {
+        Estimator { registry }
     }
 
     /// Returns the columns that exist above a node.
     pub(crate) fn produced(&self, node: &Node) -> BTreeSet<ColumnId> {
         match node {
             Node::Scan { scan, .. } => {
-                let info = &self.context.scans[*scan];
+                let info = &self.registry.scans[*scan];
                 (info.first..info.first + info.stats.fields.len()).collect()
             }
             Node::Input { input } => {
-                let info = &self.context.inputs[*input];
+                let info = &self.registry.inputs[*input];
                 (info.first..info.first + info.plan.schema().fields().len()).collect()
             }
             Node::Values { columns, .. } | Node::Union { columns, .. } => columns.iter().copied().collect(),
@@ -65,7 +65,7 @@ impl<'a, 'c> Estimator<'a, 'c> {
     /// Estimates the rows that a node gives.
     pub(crate) fn rows(&self, node: &Node) -> f64 {
         match node {
-            Node::Scan { scan, filters } => self.context.scans[*scan].stats.rows * self.conjunction(filters),
+            Node::Scan { scan, filters } => self.registry.scans[*scan].stats.rows * self.conjunction(filters),
             Node::Input { .. } => UNKNOWN_ROWS,
             Node::Values { rows, .. } => rows.len() as f64,
             Node::Filter { input, predicates } => self.rows(input) * self.conjunction(predicates),
@@ -98,7 +98,7 @@ impl<'a, 'c> Estimator<'a, 'c> {
     /// Estimates the rows of a node if nothing below it were filtered.
     pub(crate) fn base_rows(&self, node: &Node) -> f64 {
         match node {
-            Node::Scan { scan, .. } => self.context.scans[*scan].stats.rows,
+            Node::Scan { scan, .. } => self.registry.scans[*scan].stats.rows,
             Node::Filter { input, .. } | Node::Let { input, .. } | Node::Sort { input, .. } => self.base_rows(input),
             Node::Join(join) if matches!(join.kind, Kind::Semi | Kind::Anti | Kind::Mark(_)) => {
                 self.base_rows(&join.left)
@@ -139,19 +139,19 @@ impl<'a, 'c> Estimator<'a, 'c> {
 
     /// Returns how many distinct values a table's column has.
     pub(super) fn column_distinct(&self, column: ColumnId) -> Option<f64> {
-        let (scan, _) = self.context.columns[column].origin?;
-        let rows = self.context.scans[scan].stats.rows;
-        let statistics = self.context.statistics(column)?;
+        let (scan, _) = self.registry.columns[column].origin?;
+        let rows = self.registry.scans[scan].stats.rows;
+        let statistics = self.registry.statistics(column)?;
         if statistics.unique {
             return Some(rows);
         }
         if let Some(distinct) = statistics.distinct {
             return Some(distinct.max(1.0));
         }
-        if let Some(dictionary) = self.context.dictionary(column) {
+        if let Some(dictionary) = self.registry.dictionary(column) {
             return Some(dictionary.len() as f64);
         }
-        let integer = self.context.kind(column).is_ok_and(|kind| !kind.is_float());
+        let integer = self.registry.kind(column).is_ok_and(|kind| !kind.is_float());
         let (low, high) = statistics.range?;
         integer.then(|| (high as f64 - low as f64 + 1.0).min(rows))
     }
@@ -196,8 +196,8 @@ impl<'a, 'c> Estimator<'a, 'c> {
     fn unique_columns(&self, node: &Node, columns: &BTreeSet<ColumnId>) -> bool {
         match node {
             Node::Scan { scan, .. } => columns.iter().any(|column| {
-                self.context.columns[*column].origin.is_some_and(|(origin, _)| origin == *scan)
-                    && self.context.statistics(*column).is_some_and(|statistics| statistics.unique)
+                self.registry.columns[*column].origin.is_some_and(|(origin, _)| origin == *scan)
+                    && self.registry.statistics(*column).is_some_and(|statistics| statistics.unique)
             }),
             Node::Filter { input, .. }
             | Node::Let { input, .. }

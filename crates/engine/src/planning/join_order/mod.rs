@@ -14,8 +14,8 @@ mod tests;
 
 pub(crate) use estimate::Estimator;
 
-use crate::planning::lower::{
-    Context,
+use crate::planning::tree::{
+    Registry,
     node::{Join, Kind, Node},
 };
 
@@ -23,12 +23,12 @@ use crate::planning::lower::{
 pub(crate) const BUILD_WEIGHT: f64 = 4.0;
 
 /// Orders the joins of a tree and chooses the side that each builds.
-pub(crate) fn order(context: &Context<'_>, node: Node) -> Node {
-    let estimator = Estimator::new(context);
+pub(crate) fn order(registry: &Registry, node: Node) -> Node {
+    let estimator = Estimator::new(registry);
     order_node(&estimator, node)
 }
 
-pub(crate) fn order_node(estimator: &Estimator<'_, '_>, node: Node) -> Node {
+pub(crate) fn order_node(estimator: &Estimator<'_>, node: Node) -> Node {
     if region::begins(&node) {
         return region::order(estimator, node);
     }
@@ -54,7 +54,7 @@ pub(crate) fn order_node(estimator: &Estimator<'_, '_>, node: Node) -> Node {
 }
 
 /// Chooses which side of a join is built: the one that costs less, where the kind leaves a choice.
-pub(crate) fn choose_side(estimator: &Estimator<'_, '_>, mut join: Join) -> Join {
+pub(crate) fn choose_side(estimator: &Estimator<'_>, mut join: Join) -> Join {
     let left = estimator.rows(&join.left);
     let right = estimator.rows(&join.right);
     join.swap = match join.kind {

@@ -14,7 +14,7 @@ use super::{
     enumerate::{Graph, MOST_RELATIONS, Tree, cheapest},
     order_node,
 };
-use crate::planning::lower::{
+use crate::planning::tree::{
     node::{ColumnId, Join, Kind, Node, conjuncts, references},
     substitute,
 };
@@ -56,7 +56,7 @@ pub(super) fn begins(node: &Node) -> bool {
 }
 
 /// Orders the region that begins at a node, and everything below it.
-pub(super) fn order(estimator: &Estimator<'_, '_>, node: Node) -> Node {
+pub(super) fn order(estimator: &Estimator<'_>, node: Node) -> Node {
     let mut region = Region::default();
     region.take(estimator, node);
     region.inline();
@@ -65,7 +65,7 @@ pub(super) fn order(estimator: &Estimator<'_, '_>, node: Node) -> Node {
 
 impl Region {
     /// Takes a node apart; what does not belong to the region is ordered on its own and becomes a relation.
-    fn take(&mut self, estimator: &Estimator<'_, '_>, node: Node) {
+    fn take(&mut self, estimator: &Estimator<'_>, node: Node) {
         if !begins(&node) {
             self.relations.push(order_node(estimator, node));
             return;
@@ -123,7 +123,7 @@ impl Region {
     }
 
     /// Puts the region together in the cheapest order.
-    fn finish(mut self, estimator: &Estimator<'_, '_>) -> Node {
+    fn finish(mut self, estimator: &Estimator<'_>) -> Node {
         let mut owner: BTreeMap<ColumnId, usize> = BTreeMap::new();
         for (index, relation) in self.relations.iter().enumerate() {
             owner.extend(estimator.produced(relation).into_iter().map(|column| (column, index)));
@@ -196,7 +196,7 @@ impl Region {
     /// Joins the relations, applying each condition as soon as its columns are there.
     fn assemble(
         &mut self,
-        estimator: &Estimator<'_, '_>,
+        estimator: &Estimator<'_>,
         base: Vec<f64>,
         classes: &Classes,
         mut spanning: Vec<(u64, Expr)>,
@@ -279,7 +279,7 @@ fn inner(left: Node, right: Node, on: Vec<(Expr, Expr)>) -> Node {
 
 impl Reducer {
     /// Puts the join above its left side.
-    fn onto(self, estimator: &Estimator<'_, '_>, left: Node) -> Node {
+    fn onto(self, estimator: &Estimator<'_>, left: Node) -> Node {
         let Reducer { kind, right, on, residual, null_equals_null, null_aware } = self;
         let join = Join { kind, left, right, on, residual, null_equals_null, null_aware, swap: false };
         Node::Join(Box::new(choose_side(estimator, join)))

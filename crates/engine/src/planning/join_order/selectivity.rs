@@ -9,7 +9,7 @@ use tandem_column::{Type, from_float_order};
 use tandem_pipeline::{Comparison, Expr, Value};
 
 use super::estimate::{Estimator, UNKNOWN_CONDITION};
-use crate::planning::lower::{may_fail, node::ColumnId, visit};
+use crate::planning::tree::{may_fail, node::ColumnId, visit};
 
 /// The share assumed of rows with one value of a column that nothing is known of.
 const UNKNOWN_EQUAL: f64 = 0.05;
@@ -33,7 +33,7 @@ struct Line {
     whole: bool,
 }
 
-impl Estimator<'_, '_> {
+impl Estimator<'_> {
     /// Estimates the share of rows that fulfil all conditions.
     pub(super) fn conjunction(&self, predicates: &[Expr]) -> f64 {
         let mut share = 1.0;
@@ -105,8 +105,8 @@ impl Estimator<'_, '_> {
         visit(expr, &mut |expr| {
             cost += match expr {
                 Expr::Slot(column) => {
-                    let text = self.context.kind(*column).is_ok_and(|kind| kind == Type::String);
-                    if text && self.context.dictionary(*column).is_none() { 8.0 } else { 0.0 }
+                    let text = self.registry.kind(*column).is_ok_and(|kind| kind == Type::String);
+                    if text && self.registry.dictionary(*column).is_none() { 8.0 } else { 0.0 }
                 }
                 Expr::Literal(..) | Expr::Compare(..) | Expr::In { .. } | Expr::Like { .. } | Expr::And(_) => 0.0,
                 Expr::Function { .. } => 4.0,
@@ -147,7 +147,7 @@ impl Estimator<'_, '_> {
             let distinct = self.distinct(input, 1e6);
             return if distinct < 1e6 { 1.0 / distinct } else { UNKNOWN_EQUAL };
         };
-        if let Some(dictionary) = self.context.dictionary(*column)
+        if let Some(dictionary) = self.registry.dictionary(*column)
             && let Value::String(text) = value
             && dictionary.find(text.as_bytes()).is_err()
         {
@@ -193,12 +193,12 @@ impl Estimator<'_, '_> {
 
     /// Returns the line of a column's values.
     fn line(&self, column: ColumnId) -> Option<Line> {
-        let statistics = self.context.statistics(column)?;
-        if let Some(dictionary) = self.context.dictionary(column) {
+        let statistics = self.registry.statistics(column)?;
+        if let Some(dictionary) = self.registry.dictionary(column) {
             return Some(Line { low: 0.0, high: dictionary.len() as f64 - 1.0, whole: true });
         }
         let (low, high) = statistics.range?;
-        match self.context.kind(column).ok()? {
+        match self.registry.kind(column).ok()? {
             kind if kind.is_float() => {
                 Some(Line { low: from_float_order(low), high: from_float_order(high), whole: false })
             }
@@ -213,7 +213,7 @@ impl Estimator<'_, '_> {
             Value::Integer(value) => Some(*value as f64),
             Value::Float(value) => Some(*value),
             Value::Boolean(value) => Some(f64::from(u8::from(*value))),
-            Value::String(text) => match self.context.dictionary(column)?.find(text.as_bytes()) {
+            Value::String(text) => match self.registry.dictionary(column)?.find(text.as_bytes()) {
                 Ok(code) => Some(f64::from(code)),
                 Err(before) => Some(f64::from(before) - 0.5),
             },
@@ -234,9 +234,9 @@ impl Estimator<'_, '_> {
         }
         let step = if line.whole { 1.0 } else { 0.0 };
         if line.whole
-            && let Some(statistics) = self.context.statistics(column)
+            && let Some(statistics) = self.registry.statistics(column)
             && let Some(values) = statistics.values.as_ref()
-            && self.context.dictionary(column).is_none()
+            && self.registry.dictionary(column).is_none()
         {
             let total = values.count_ones().max(1) as f64;
             let (first, end) = ((low - line.low) as usize, ((high - line.low) as usize + 1).min(values.len()));
@@ -252,7 +252,7 @@ impl Estimator<'_, '_> {
         let fixed: &str = pattern.split(['%', '_', '\\']).next().unwrap_or_default();
         let guess = if fixed.is_empty() { UNKNOWN_PATTERN } else { UNKNOWN_PREFIX };
         let Expr::Slot(column) = input else { return guess };
-        let Some(dictionary) = self.context.dictionary(*column) else { return guess };
+        let Some(dictionary) = self.registry.dictionary(*column) else { return guess };
         if dictionary.is_empty() || ignore_case {
             return guess;
         }
@@ -269,9 +269,9 @@ impl Estimator<'_, '_> {
 
     fn null_share(&self, input: &Expr) -> f64 {
         let Expr::Slot(column) = input else { return 0.05 };
-        let Some((scan, _)) = self.context.columns[*column].origin else { return 0.05 };
-        let rows = self.context.scans[scan].stats.rows.max(1.0);
-        self.context.statistics(*column).map_or(0.05, |statistics| statistics.nulls as f64 / rows)
+        let Some((scan, _)) = self.registry.columns[*column].origin else { return 0.05 };
+        let rows = self.registry.scans[scan].stats.rows.max(1.0);
+        self.registry.statistics(*column).map_or(0.05, |statistics| statistics.nulls as f64 / rows)
     }
 }
 

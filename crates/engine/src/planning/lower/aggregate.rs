@@ -15,10 +15,10 @@ use super::{
     context::Context,
     expression::Scope,
     literal::kind_of,
-    node::{Aggregate, ColumnId, Node},
     plan::{Relation, unalias},
     typed::Typed,
 };
+use crate::planning::tree::node::{Aggregate, ColumnId, Node};
 
 /// The digits a decimal holds at most.
 const DECIMAL_DIGITS: u8 = 38;
@@ -37,7 +37,7 @@ impl Context<'_> {
         if plan.group_expr.iter().any(|expr| matches!(expr, Expr::GroupingSet(_))) {
             return Err("grouping sets run on the host".to_string());
         }
-        let input = self.child(&plan.input)?;
+        let input = self.child(&plan.input);
         let mut scope = Scope::new(plan.input.schema(), &input.columns);
         let mut around = Around::default();
         let mut columns = Vec::new();

@@ -6,40 +6,39 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use datafusion::{
-    common::Column,
-    logical_expr::{Expr as PlanExpr, LogicalPlan, Projection},
-};
-use std::sync::Arc;
 use tandem_column::Type;
 use tandem_pipeline::{
     Aggregate as PipelineAggregate, Expr, JoinKind, Phase, Pipeline, Probe, Query, Sink, Slot, SlotId, SortKey, Source,
     Step,
 };
 
-use super::{
-    context::Context,
-    node::{Aggregate, ColumnId, Join, Kind, Node, Order, references},
-    substitute,
+use super::Block;
+use crate::planning::{
+    captured::Scan,
+    join_order::Estimator,
+    tree::{
+        Registry,
+        node::{Aggregate, ColumnId, Join, Kind, Node, Order, references},
+        substitute,
+    },
 };
-use crate::planning::{capture::Scan, join_order::Estimator};
 
 /// A query and what it needs around it.
 pub(crate) struct Emitted {
     pub query: Query,
     pub scans: Vec<Scan>,
-    pub inputs: Vec<LogicalPlan>,
+    pub blocks: Vec<Block>,
     pub notes: Vec<String>,
 }
 
 /// Emits a tree whose result has the given columns.
-pub(crate) fn emit(context: &Context<'_>, node: &Node, columns: &[ColumnId]) -> Result<Emitted, String> {
+pub(crate) fn emit(registry: &Registry, node: &Node, columns: &[ColumnId]) -> Result<Emitted, String> {
     let mut emitter = Emitter {
-        context,
-        estimator: Estimator::new(context),
+        registry,
+        estimator: Estimator::new(registry),
         pipelines: vec![],
         scans: vec![],
-        inputs: vec![],
+        blocks: vec![],
         notes: vec![],
     };
     let stream = emitter.stream(node, columns)?;
@@ -48,7 +47,7 @@ pub(crate) fn emit(context: &Context<'_>, node: &Node, columns: &[ColumnId]) -> 
         emitter.materialize(open, columns)?;
     }
     let query = Query { functions: vec![], pipelines: emitter.pipelines };
-    Ok(Emitted { query, scans: emitter.scans, inputs: emitter.inputs, notes: emitter.notes })
+    Ok(Emitted { query, scans: emitter.scans, blocks: emitter.blocks, notes: emitter.notes })
 }
 
 /// A pipeline that has not met its sink yet.
@@ -93,16 +92,16 @@ impl Open {
     }
 }
 
-struct Emitter<'a, 'c> {
-    context: &'a Context<'c>,
-    estimator: Estimator<'a, 'c>,
+struct Emitter<'a> {
+    registry: &'a Registry,
+    estimator: Estimator<'a>,
     pipelines: Vec<Pipeline>,
     scans: Vec<Scan>,
-    inputs: Vec<LogicalPlan>,
+    blocks: Vec<Block>,
     notes: Vec<String>,
 }
 
-impl Emitter<'_, '_> {
+impl Emitter<'_> {
     /// Emits a node up to where its rows flow; `need` are the columns used above.
     fn stream(&mut self, node: &Node, need: &[ColumnId]) -> Result<Stream, String> {
         let rows = self.estimator.rows(node);
@@ -154,7 +153,7 @@ impl Emitter<'_, '_> {
         let source = Source::Result { pipelines };
         let mut open = Open { source, steps: vec![], slots: vec![], map: BTreeMap::new(), rows };
         for (position, column) in columns.iter().enumerate() {
-            let name = self.context.columns[*column].name.clone();
+            let name = self.registry.columns[*column].name.clone();
             let kind = outputs[0][position].kind.clone();
             let nullable = outputs.iter().any(|output| output[position].nullable);
             open.add(*column, Slot { name, kind, nullable });
@@ -172,8 +171,8 @@ impl Emitter<'_, '_> {
     }
 
     fn describe(&self, column: ColumnId) -> Result<Slot, String> {
-        let info = &self.context.columns[column];
-        Ok(Slot { name: info.name.clone(), kind: self.context.kind(column)?, nullable: info.nullable })
+        let info = &self.registry.columns[column];
+        Ok(Slot { name: info.name.clone(), kind: self.registry.kind(column)?, nullable: info.nullable })
     }
 
     /// Ends a pipeline.
@@ -191,7 +190,7 @@ impl Emitter<'_, '_> {
     }
 
     fn scan(&mut self, scan: usize, filters: &[Expr], need: &[ColumnId], rows: f64) -> Result<Open, String> {
-        let info = &self.context.scans[scan];
+        let info = &self.registry.scans[scan];
         let end = info.first + info.stats.fields.len();
         let live: BTreeSet<ColumnId> =
             union(need, filters).into_iter().filter(|column| (info.first..end).contains(column)).collect();
@@ -215,27 +214,16 @@ impl Emitter<'_, '_> {
     }
 
     fn input(&mut self, input: usize, need: &[ColumnId], rows: f64) -> Result<Open, String> {
-        let info = &self.context.inputs[input];
+        let info = &self.registry.inputs[input];
         let width = info.plan.schema().fields().len();
         let mut live: Vec<usize> = (0..width).filter(|position| need.contains(&(info.first + position))).collect();
         if live.is_empty() {
             // Rows without columns do not cross between the engines: any column will do.
-            live.extend((0..width).find(|position| self.context.kind(info.first + position).is_ok()));
+            live.extend((0..width).find(|position| self.registry.kind(info.first + position).is_ok()));
         }
-        let plan = if live.len() == width {
-            info.plan.clone()
-        } else {
-            let schema = info.plan.schema();
-            let column = |position: &usize| {
-                let (qualifier, field) = schema.qualified_field(*position);
-                PlanExpr::Column(Column::new(qualifier.cloned(), field.name().clone()))
-            };
-            let projection = Projection::try_new(live.iter().map(column).collect(), Arc::new(info.plan.clone()));
-            LogicalPlan::Projection(projection.map_err(|error| error.strip_backtrace())?)
-        };
-        let source = Source::Block { name: format!("input{}", self.inputs.len()) };
-        self.inputs.push(plan);
+        let source = Source::Block { name: format!("input{}", self.blocks.len()) };
         let columns: Vec<ColumnId> = live.iter().map(|position| info.first + position).collect();
+        self.blocks.push(Block { input, columns: live });
         self.start(source, &columns, rows)
     }
 
@@ -349,7 +337,7 @@ impl Emitter<'_, '_> {
         }
         if let Kind::Mark(column) = join.kind {
             let nullable = join.null_aware;
-            let name = self.context.columns[column].name.clone();
+            let name = self.registry.columns[column].name.clone();
             open.add(column, Slot { name, kind: Type::Boolean, nullable });
         }
         for (build_key, probe_key) in aliases {

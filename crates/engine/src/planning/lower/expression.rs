@@ -15,10 +15,10 @@ use tandem_pipeline::{
 use super::{
     context::Context,
     literal::{kind_of, literal},
-    node::{ColumnId, Node},
     plan::unalias,
     typed::{Typed, comparison},
 };
+use crate::planning::tree::node::{ColumnId, Node};
 
 /// How deeply expressions may be nested: what the verifier takes, less what lowering wraps around them.
 const DEPTH_LIMIT: usize = tandem_pipeline::verify::DEPTH_LIMIT / 2;
@@ -72,7 +72,7 @@ impl Context<'_> {
             Expr::Alias(_) => self.expression(scope, unalias(expr)),
             Expr::Column(column) => {
                 let column = scope.column(column)?;
-                Ok(Typed::new(Lowered::Slot(column), self.kind(column)?, self.columns[column].nullable))
+                Ok(Typed::new(Lowered::Slot(column), self.kind(column)?, self.registry.columns[column].nullable))
             }
             Expr::Literal(value, _) => {
                 let (value, kind) = literal(value)?;
@@ -392,7 +392,7 @@ impl Context<'_> {
                 let [column] = relation.columns[..] else {
                     return Err("subqueries of several columns run on the host".to_string());
                 };
-                self.columns[column].nullable = true;
+                self.registry.columns[column].nullable = true;
                 scope.subqueries.push((subquery.clone(), relation.node, column));
                 column
             }

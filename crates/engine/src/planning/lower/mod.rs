@@ -1,9 +1,9 @@
 //! Lowering: from the host's optimised logical plan to a pipeline query.
 //!
-//! Three stages, each in files of its own: the plan becomes a tree of relational nodes whose columns have ids
-//! (`plan`, `expression`, `function`, `aggregate`, `literal` → `node`); joins are ordered on that tree
-//! (`crate::planning::join_order`); the tree is emitted as pipelines, with only live columns (`emit`). The verifier and the
-//! executor have the last word: what they reject is left to the host, with their reason.
+//! Three stages: the plan becomes a relational tree (`plan`, `expression`, `function`, `aggregate`, `literal`, into
+//! `crate::planning::tree`); joins are ordered on that tree (`crate::planning::join_order`); the tree is emitted as
+//! pipelines, with only live columns (`emit`). The verifier and the executor have the last word: what they reject is left
+//! to the host, with their reason.
 
 mod aggregate;
 mod context;
@@ -11,28 +11,45 @@ mod emit;
 mod expression;
 mod function;
 mod literal;
-pub(crate) mod node;
 mod plan;
-#[cfg(test)]
-mod tests;
 mod typed;
-mod visit;
-
-use std::sync::Arc;
 
 use datafusion::logical_expr::LogicalPlan;
-
-pub(crate) use context::Context;
-pub(crate) use visit::{may_fail, substitute, visit};
+use tandem_pipeline::Query;
 
 use crate::planning::{
-    capture::{CaptureOptions, Captured, TableResolver},
+    captured::Scan,
     join_order,
+    options::CaptureOptions,
     reason::Reason,
+    table_stats::TableResolver,
+    tree::{InputInfo, node::Node},
 };
-use node::Node;
+use context::Context;
 
-/// Lowers a plan as a whole. Its children that cannot be lowered become inputs, each with a reason, which are returned.
+/// A plan as a query, and what it needs around it.
+pub(crate) struct Lowered {
+    /// What runs.
+    pub query: Query,
+    /// The tables it scans.
+    pub scans: Vec<Scan>,
+    /// The children that could not be lowered, which the host runs, in the order of the plan.
+    pub inputs: Vec<InputInfo>,
+    /// The query's blocks; block `i` is its `Source::Block` named `input<i>`.
+    pub blocks: Vec<Block>,
+    /// A remark for each pipeline of the query.
+    pub notes: Vec<String>,
+}
+
+/// Rows that the host hands in.
+pub(crate) struct Block {
+    /// Which of the inputs they are rows of.
+    pub input: usize,
+    /// The input's columns that the query reads, by position.
+    pub columns: Vec<usize>,
+}
+
+/// Lowers a plan as a whole. Its children that cannot be lowered become inputs, each with a reason.
 ///
 /// # Errors
 /// Why the root of the plan must run on the host.
@@ -40,31 +57,31 @@ pub(crate) fn lower(
     plan: &LogicalPlan,
     resolver: &dyn TableResolver,
     options: &CaptureOptions,
-) -> Result<(Captured, Vec<Reason>), Vec<Reason>> {
+) -> Result<Lowered, Reason> {
     let name = plan::name(plan);
-    let reject = |reason: String| vec![Reason::new(name.clone(), reason)];
+    let reject = |reason: String| Reason::new(name.clone(), reason);
 
-    let mut context = Context::new(resolver, options);
-    let lowered = context.plan(plan).map_err(|reason| vec![reason])?;
+    let mut context = Context::new(resolver);
+    let lowered = context.plan(plan)?;
     if !worthwhile(&lowered.node, options) {
         return Err(reject("its input runs on the host".to_string()));
     }
+    let registry = context.registry;
     for column in &lowered.columns {
-        context.kind(*column).map_err(reject)?;
+        registry.kind(*column).map_err(reject)?;
     }
-    let node = if options.order_joins { join_order::order(&context, lowered.node) } else { lowered.node };
-    let emitted = emit::emit(&context, &node, &lowered.columns).map_err(reject)?;
+    let node = if options.order_joins { join_order::order(&registry, lowered.node) } else { lowered.node };
+    let emitted = emit::emit(&registry, &node, &lowered.columns).map_err(reject)?;
     tandem_pipeline::verify(&emitted.query).map_err(|error| reject(error.to_string()))?;
     tandem_cpu::supports(&emitted.query).map_err(|error| reject(error.to_string()))?;
 
-    let captured = Captured {
-        query: Arc::new(emitted.query),
+    Ok(Lowered {
+        query: emitted.query,
         scans: emitted.scans,
-        schema: plan.schema().clone(),
-        inputs: emitted.inputs,
+        inputs: registry.inputs,
+        blocks: emitted.blocks,
         notes: emitted.notes,
-    };
-    Ok((captured, context.reasons))
+    })
 }
 
 /// Tells whether running a tree on Tandem gains anything: it reads a table, or does real work on what the host hands in.

@@ -13,14 +13,14 @@ use datafusion::{
 use tandem_column::Type;
 use tandem_pipeline::{Expr as Lowered, Slot};
 
-use super::{
-    context::{ColumnInfo, Context, InputInfo, ScanInfo},
-    expression::Scope,
-    literal::kind_of,
-    node::{ColumnId, Join, Kind, Node, Order, conjuncts},
-    typed::Typed,
+use super::{context::Context, expression::Scope, literal::kind_of, typed::Typed};
+use crate::planning::{
+    reason::Reason,
+    tree::{
+        ColumnInfo, InputInfo, ScanInfo,
+        node::{ColumnId, Join, Kind, Node, Order, conjuncts},
+    },
 };
-use crate::planning::{capture, reason::Reason};
 
 /// A lowered plan: its node, and the column of each field of the plan's schema.
 pub(crate) struct Relation {
@@ -75,26 +75,23 @@ impl Context<'_> {
     }
 
     /// Lowers a child; if that cannot be done, the host runs it and its rows are an input.
-    pub(crate) fn child(&mut self, plan: &LogicalPlan) -> Result<Relation, String> {
-        let mark = self.mark();
+    pub(crate) fn child(&mut self, plan: &LogicalPlan) -> Relation {
+        let mark = self.registry.mark();
         match self.plan(plan) {
-            Ok(relation) => Ok(relation),
+            Ok(relation) => relation,
             Err(reason) => {
-                self.rollback(mark);
-                self.reasons.push(reason);
-                self.input(plan)
+                self.registry.rollback(mark);
+                self.input(plan, reason)
             }
         }
     }
 
     /// Makes a plan that the host runs an input.
-    fn input(&mut self, plan: &LogicalPlan) -> Result<Relation, String> {
-        let host = capture::capture_children(plan.clone(), self.resolver, self.options, &mut self.reasons)
-            .map_err(|error| error.strip_backtrace())?;
+    fn input(&mut self, plan: &LogicalPlan, reason: Reason) -> Relation {
         let columns = self.fields(plan.schema());
-        let first = columns.first().copied().unwrap_or(self.columns.len());
-        self.inputs.push(InputInfo { plan: host, first });
-        Ok(Relation { node: Node::Input { input: self.inputs.len() - 1 }, columns })
+        let first = columns.first().copied().unwrap_or(self.registry.columns.len());
+        self.registry.inputs.push(InputInfo { plan: plan.clone(), reason, first });
+        Relation { node: Node::Input { input: self.registry.inputs.len() - 1 }, columns }
     }
 
     /// Makes a column for each field of a schema.
@@ -105,9 +102,9 @@ impl Context<'_> {
             nullable: field.is_nullable(),
             origin: None,
         };
-        let first = self.columns.len();
-        self.columns.extend(schema.fields().iter().map(field));
-        (first..self.columns.len()).collect()
+        let first = self.registry.columns.len();
+        self.registry.columns.extend(schema.fields().iter().map(field));
+        (first..self.registry.columns.len()).collect()
     }
 
     fn scan(&mut self, scan: &TableScan) -> Result<Relation, String> {
@@ -116,20 +113,25 @@ impl Context<'_> {
         if stats.fields.len() != schema.fields().len() {
             return Err("the table's columns changed since it was registered".to_string());
         }
-        let (first, index) = (self.columns.len(), self.scans.len());
+        let (first, index) = (self.registry.columns.len(), self.registry.scans.len());
         for (position, (field, held)) in schema.fields().iter().zip(stats.fields.iter()).enumerate() {
             let kind = kind_of(field.data_type()).and_then(|kind| {
                 if kind == held.kind { Ok(kind) } else { Err(format!("it is held as {}", held.kind)) }
             });
-            self.columns.push(ColumnInfo {
+            self.registry.columns.push(ColumnInfo {
                 name: field.name().clone(),
                 kind,
                 nullable: field.is_nullable(),
                 origin: Some((index, position)),
             });
         }
-        self.scans.push(ScanInfo { table: scan.table_name.clone(), source: scan.source.clone(), stats, first });
-        let all: Vec<ColumnId> = (first..self.columns.len()).collect();
+        self.registry.scans.push(ScanInfo {
+            table: scan.table_name.clone(),
+            source: scan.source.clone(),
+            stats,
+            first,
+        });
+        let all: Vec<ColumnId> = (first..self.registry.columns.len()).collect();
         let mut node = Node::Scan { scan: index, filters: vec![] };
         if !scan.filters.is_empty() {
             let full = DFSchema::try_from_qualified_schema(scan.table_name.clone(), &schema)
@@ -149,7 +151,7 @@ impl Context<'_> {
     }
 
     fn projection(&mut self, projection: &Projection) -> Result<Relation, String> {
-        let input = self.child(&projection.input)?;
+        let input = self.child(&projection.input);
         self.project(input, projection.input.schema(), &projection.expr)
     }
 
@@ -203,7 +205,7 @@ impl Context<'_> {
     fn check(&self, expr: &Lowered) -> Result<(), String> {
         let columns: Vec<ColumnId> = expr.slots().into_iter().collect();
         let slots = columns.iter().map(|column| {
-            let info = &self.columns[*column];
+            let info = &self.registry.columns[*column];
             Ok(Slot { name: info.name.clone(), kind: self.kind(*column)?, nullable: info.nullable })
         });
         let slots = slots.collect::<Result<Vec<_>, String>>()?;
@@ -212,7 +214,7 @@ impl Context<'_> {
     }
 
     fn filter(&mut self, filter: &Filter) -> Result<Relation, String> {
-        let input = self.child(&filter.input)?;
+        let input = self.child(&filter.input);
         let mut scope = Scope::new(filter.input.schema(), &input.columns);
         let predicates = self.conditions(&mut scope, std::slice::from_ref(&filter.predicate))?;
         let node = self.attach(input.node, scope)?.filter(predicates);
@@ -237,8 +239,8 @@ impl Context<'_> {
     }
 
     fn join(&mut self, join: &PlanJoin) -> Result<Relation, String> {
-        let left = self.child(&join.left)?;
-        let right = self.child(&join.right)?;
+        let left = self.child(&join.left);
+        let right = self.child(&join.right);
         let mut on = Vec::new();
         for (left_key, right_key) in &join.on {
             let mut left_scope = Scope::new(join.left.schema(), &left.columns);
@@ -318,7 +320,7 @@ impl Context<'_> {
         };
         for (set, side) in [(null_left, &left), (null_right, &right)] {
             if set {
-                side.columns.iter().for_each(|column| self.columns[*column].nullable = true);
+                side.columns.iter().for_each(|column| self.registry.columns[*column].nullable = true);
             }
         }
         let (left, right, on) = if flip {
@@ -340,7 +342,7 @@ impl Context<'_> {
     }
 
     fn distinct(&mut self, input: &LogicalPlan) -> Result<Relation, String> {
-        let input = self.child(input)?;
+        let input = self.child(input);
         let mut computed = Vec::new();
         let mut columns = Vec::with_capacity(input.columns.len());
         for column in input.columns {
@@ -366,7 +368,7 @@ impl Context<'_> {
         if !kind.is_float() {
             return Ok(column);
         }
-        let (name, nullable) = (self.columns[column].name.clone(), self.columns[column].nullable);
+        let (name, nullable) = (self.registry.columns[column].name.clone(), self.registry.columns[column].nullable);
         // A column that is computed here cannot be read by another one of the same step.
         let value = computed.iter().find(|(known, _)| *known == column).map(|(_, expr)| expr.clone());
         let value = value.unwrap_or(Lowered::Slot(column));
@@ -380,7 +382,7 @@ impl Context<'_> {
     }
 
     fn sort(&mut self, input: &LogicalPlan, by: &[SortExpr], fetch: Option<usize>) -> Result<Relation, String> {
-        let relation = self.child(input)?;
+        let relation = self.child(input);
         let mut scope = Scope::new(input.schema(), &relation.columns);
         let mut computed = Vec::new();
         let mut keys = Vec::new();
@@ -406,14 +408,14 @@ impl Context<'_> {
             FetchType::Literal(fetch) => fetch,
             FetchType::UnsupportedExpr => return Err("LIMIT by an expression runs on the host".to_string()),
         };
-        let input = self.child(&limit.input)?;
+        let input = self.child(&limit.input);
         Ok(Relation { node: input.node.limit(skip, fetch), columns: input.columns })
     }
 
     fn union(&mut self, union: &Union) -> Result<Relation, String> {
         let mut inputs = Vec::new();
         for input in &union.inputs {
-            let relation = self.child(input)?;
+            let relation = self.child(input);
             inputs.push((relation.node, relation.columns));
         }
         let columns = self.fields(&union.schema);
@@ -425,7 +427,7 @@ impl Context<'_> {
                 if found != kind {
                     return Err(format!("unions of {found} with {kind} run on the host"));
                 }
-                self.columns[*column].nullable |= self.columns[from[position]].nullable;
+                self.registry.columns[*column].nullable |= self.registry.columns[from[position]].nullable;
             }
         }
         Ok(Relation { node: Node::Union { inputs, columns: columns.clone() }, columns })
@@ -448,7 +450,7 @@ impl Context<'_> {
             }
             rows.push(lowered);
         }
-        columns.iter().for_each(|column| self.columns[*column].nullable = true);
+        columns.iter().for_each(|column| self.registry.columns[*column].nullable = true);
         Ok(Relation { node: Node::Values { columns: columns.clone(), rows }, columns })
     }
 }

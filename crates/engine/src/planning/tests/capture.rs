@@ -13,8 +13,14 @@ use datafusion::{
 };
 use tandem_column::{ColumnStatistics, Dictionary, Field, Type};
 
-use super::{CaptureOptions, Captured, TableResolver, TableStats, capture};
-use crate::{explain::render::render, planning::reason::Reason};
+use crate::explain::render::render;
+use crate::planning::{
+    capture::capture,
+    captured::Captured,
+    options::CaptureOptions,
+    reason::Reason,
+    table_stats::{TableResolver, TableStats},
+};
 
 /// Tables with made-up statistics.
 #[derive(Default)]

@@ -2,7 +2,7 @@
 //!
 //! Every column that any operator makes has an id of its own, valid in the whole tree, and expressions name columns by it
 //! (`Expr::Slot(id)`). So projections of plain columns vanish, predicates and joins move without renaming, and liveness
-//! is a set of ids. Ids become slots of a pipeline only when the tree is emitted (`super::emit`).
+//! is a set of ids. Ids become slots of a pipeline only when the tree is emitted (`lower::emit`).
 
 use std::collections::BTreeSet;
 

@@ -3,7 +3,7 @@
 use arrow::datatypes::DataType;
 use tandem_pipeline::{Sink, Step};
 
-use crate::planning::capture::tests::{Tables, Values};
+use super::capture::{Tables, Values};
 
 fn tables() -> Tables {
     let mut tables = Tables::default();

@@ -1,0 +1,4 @@
+//! Planning as a whole: SQL in, captured pipelines and reasons out.
+
+mod capture;
+mod lower;
