@@ -24,6 +24,8 @@ pub enum Then {
 
 /// Watches panics from now on, in place of whatever did before.
 pub fn watch(then: Then) {
+    // Wraps the hook now, so that ours, set afterwards, sees guarded panics too.
+    tandem_column::guarded(|| ()).expect("nothing panics");
     set_hook(Box::new(move |panic| {
         let text = panic.to_string();
         if is_own(panic) && then == Then::Abort {

@@ -2,6 +2,8 @@
 
 use std::{any::Any, fmt};
 
+use crate::guard::panic_text;
+
 /// The class of an error: what the caller should do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
@@ -52,9 +54,7 @@ impl Error {
     }
     /// Makes the error of a panic, with its message.
     pub fn panicked(who: &str, panic: &(dyn Any + Send)) -> Self {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-        Self::internal(format!("{who} panicked; please report this as a bug: {text}"))
+        Self::internal(format!("{who} panicked; please report this as a bug: {}", panic_text(panic)))
     }
     /// Makes the error of a statement that was cancelled.
     pub fn cancelled() -> Self {

@@ -1,17 +1,13 @@
 //! Blocks as clients send them: Arrow streams, whose bytes nobody has looked at yet.
 
-use std::panic::catch_unwind;
-
 use arrow::{
     array::RecordBatch,
     buffer::Buffer,
     datatypes::{DataType, SchemaRef},
     ipc::{reader::StreamDecoder, root_as_message_with_opts},
 };
-use tandem_column::{Error, Result};
+use tandem_column::{Error, Result, guarded, panic_text};
 use tandem_scan::metadata_bounds;
-
-use crate::log::panic_text;
 
 /// The most rows of a block: what row numbers of builds can tell apart.
 const MOST_ROWS: usize = u32::MAX as usize;
@@ -28,7 +24,7 @@ pub(crate) fn read(bytes: Vec<u8>) -> Result<(SchemaRef, Vec<RecordBatch>)> {
     };
     check_messages(&bytes).map_err(wrong)?;
     // Damaged bytes may meet an assertion in code that is not ours.
-    let decoded = catch_unwind(|| {
+    let decoded = guarded(|| {
         let mut decoder = StreamDecoder::new();
         let mut buffer = Buffer::from(bytes);
         let mut batches = Vec::new();

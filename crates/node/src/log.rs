@@ -12,12 +12,6 @@ use crate::Level;
 /// Characters of a value that are written: clients choose some of them.
 const VALUE_LENGTH: usize = 500;
 
-/// Returns what a panic said.
-pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("no message").to_owned()
-}
-
 /// Writes events of some levels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Log(pub(crate) Level);
@@ -25,7 +19,7 @@ pub(crate) struct Log(pub(crate) Level);
 impl Log {
     /// Writes that something panicked, with what the panic said.
     pub(crate) fn panicked(self, place: &str, panic: &(dyn Any + Send)) {
-        self.event(Level::Error, "panicked", &[("place", &place), ("message", &panic_text(panic))]);
+        self.event(Level::Error, "panicked", &[("place", &place), ("message", &tandem_column::panic_text(panic))]);
     }
 
     /// Writes an event with its values.

@@ -3,7 +3,6 @@
 use std::{
     fs::File,
     io::BufReader,
-    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -72,7 +71,7 @@ fn unsound(path: &Path, wrong: arrow_file::Wrong) -> Error {
 
 /// Runs code of the Arrow crate on untrusted bytes.
 fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, arrow::error::ArrowError>) -> Result<T> {
-    match catch_unwind(AssertUnwindSafe(read)) {
+    match tandem_column::guarded(read) {
         Ok(read) => read.map_err(|error| file::damaged(path, &error.to_string())),
         Err(_) => Err(file::damaged(path, "unreadable")),
     }

@@ -467,6 +467,8 @@ fn random_damage_never_panics() {
     let rounds: u64 = std::env::var("TANDEM_FUZZ_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(100);
     let path = directory.path().join("damaged.parquet");
     let runtime = Runtime::new(1);
+    // Wraps the hook now, so that ours, set afterwards, sees guarded panics too.
+    tandem_column::guarded(|| ()).expect("nothing panics");
     std::panic::set_hook(Box::new(|info| {
         // Assertions of the Arrow reader are caught; ours must not exist.
         let ours = info

@@ -1,10 +1,6 @@
 //! Everything our decoder does not know, through the Arrow reader of the `parquet` crate.
 
-use std::{
-    fs::File,
-    os::unix::fs::FileExt,
-    panic::{AssertUnwindSafe, catch_unwind},
-};
+use std::{fs::File, os::unix::fs::FileExt};
 
 use parquet::{
     arrow::{
@@ -47,7 +43,7 @@ pub(super) fn decode(
     held: &mut Reservation,
 ) -> Result<Column, Problem> {
     // Damaged bytes may meet an assertion in code that is not ours.
-    catch_unwind(AssertUnwindSafe(|| read(parquet, group, column, held)))
+    tandem_column::guarded(|| read(parquet, group, column, held))
         .unwrap_or_else(|_| Err(damaged("its pages cannot be decoded")))
 }
 

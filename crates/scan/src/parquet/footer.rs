@@ -3,7 +3,6 @@
 use std::{
     fs::File,
     os::unix::fs::FileExt,
-    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -221,7 +220,7 @@ pub(super) fn plain_message(error: &ParquetError) -> String {
 
 /// Runs code of the `parquet` crate on untrusted bytes.
 fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
-    match catch_unwind(AssertUnwindSafe(read)) {
+    match tandem_column::guarded(read) {
         Ok(read) => read.map_err(|error| plain_message(&error)),
         Err(_) => Err("unreadable".into()),
     }
