@@ -142,7 +142,7 @@ impl Runner {
         // Made with the first rows, so that a statement that fails before them writes nothing.
         let mut writer = None;
         while let Some(batch) = outcome.stream.next().await {
-            let batch = batch.map_err(tandem_engine::Error::from)?;
+            let batch = batch?;
             if has_result {
                 let writer = match &mut writer {
                     Some(writer) => writer,

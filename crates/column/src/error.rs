@@ -15,11 +15,13 @@ pub enum Class {
     Exhausted,
     /// A device failed: quarantine it and redo the work elsewhere.
     Device,
+    /// The user, or what waited for the result, called it off: stop, and report nothing as failed.
+    Cancelled,
     /// A bug of ours.
     Internal,
 }
 
-/// An error of any crate below the engine: a class and one sentence.
+/// The error of every crate: a class and one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// What the caller should do about it.
@@ -58,20 +60,17 @@ impl Error {
     }
     /// Makes the error of a statement that was cancelled.
     pub fn cancelled() -> Self {
-        Self::exhausted(CANCELLED)
+        Self::new(Class::Cancelled, "the statement was cancelled")
     }
     /// Tells whether the statement was cancelled, rather than failed.
     pub fn is_cancelled(&self) -> bool {
-        self.class == Class::Exhausted && self.message == CANCELLED
+        self.class == Class::Cancelled
     }
     /// Returns what the caller should do about it.
     pub fn class(&self) -> Class {
         self.class
     }
 }
-
-/// The message of [`Error::cancelled`]; it also tells cancellation from other exhaustion.
-const CANCELLED: &str = "the statement was cancelled";
 
 impl From<arrow_schema::ArrowError> for Error {
     fn from(error: arrow_schema::ArrowError) -> Self {

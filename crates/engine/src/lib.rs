@@ -15,7 +15,7 @@
 //!
 //! let session = Session::new(Config::default())?;
 //! let outcome = session.run("SELECT 1 + 1", &Cancel::new()).await?;
-//! let batches: Vec<_> = outcome.stream.try_collect().await.map_err(tandem_engine::Error::from)?;
+//! let batches: Vec<_> = outcome.stream.try_collect().await?;
 //! # Ok(()) }
 //! ```
 
@@ -30,8 +30,8 @@ mod tables;
 
 pub use arrow;
 pub use config::{Config, Mode, OnFallback};
-pub use datafusion::execution::SendableRecordBatchStream;
 pub use error::{Class, Error, Result};
+pub use execution::host::BatchStream;
 pub use execution::staging::StagedFile;
 pub use explain::report::{Report, Where};
 pub use session::{Outcome, Session};

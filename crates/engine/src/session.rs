@@ -24,8 +24,9 @@ use tandem_column::Table;
 use tandem_runtime::{Cancel, MemoryBudget, Runtime};
 use tandem_scan::Cache;
 
+use crate::error::FromHost;
 use crate::error::translate::Context;
-use crate::execution::host::{Host, Stop};
+use crate::execution::host::{BatchStream, Host, Stop};
 use crate::execution::memory::BudgetPool;
 use crate::execution::staging::{StagedFile, Unfinished};
 use crate::planning::overflow::{CheckedArithmetic, CheckedConstants};
@@ -62,7 +63,7 @@ pub struct Outcome {
     /// The batches' schema; without fields for statements that return nothing.
     pub schema: SchemaRef,
     /// The result; queries, INSERT and COPY run while this is read, and dropping it cancels the rest.
-    pub stream: SendableRecordBatchStream,
+    pub stream: BatchStream,
     /// What ran where, filled as the stream is read.
     pub report: Arc<Report>,
 }
@@ -143,7 +144,7 @@ impl Session {
         let words = ran.context;
         let translate = move |error| words.translate(&error);
         let stream = inner.host.stream(cancel, &stop, ran.stream, translate, inner.clone());
-        Ok(Outcome { schema: stream.schema(), stream, report })
+        Ok(Outcome { schema: stream.schema().clone(), stream, report })
     }
 
     /// Makes a table of every Parquet, CSV or Arrow file in a directory, and of every subdirectory that holds such
@@ -180,7 +181,7 @@ impl Session {
             providers.push((name, self.open(location).await?));
         }
         for (name, provider) in providers {
-            ddl::put(&self.inner.context, TableReference::bare(name), provider)?;
+            ddl::put(&self.inner.context, TableReference::bare(name), provider).out_of_host()?;
         }
         Ok(names)
     }
@@ -191,7 +192,7 @@ impl Session {
     /// If a file cannot be read.
     pub async fn register_file(&self, name: &str, path: &Path) -> Result<(), Error> {
         let provider = self.open(Location::new(path)).await?;
-        Ok(ddl::put(&self.inner.context, TableReference::bare(name), provider)?)
+        ddl::put(&self.inner.context, TableReference::bare(name), provider).out_of_host()
     }
 
     async fn open(&self, location: Location) -> Result<Arc<dyn TableProvider>, Error> {
@@ -208,7 +209,7 @@ impl Session {
     pub fn register_table(&self, name: &str, table: Arc<Table>) -> Result<(), Error> {
         let (runtime, budget) = (&self.inner.runtime, &self.inner.budget);
         let resident = ResidentTable::new(name, table.arrow_schema(), table, runtime, budget)?;
-        Ok(ddl::put(&self.inner.context, TableReference::bare(name), Arc::new(resident))?)
+        ddl::put(&self.inner.context, TableReference::bare(name), Arc::new(resident)).out_of_host()
     }
 
     /// Returns the session's tables, by name.
@@ -321,14 +322,15 @@ fn context(
         .with_create_default_catalog_and_schema(false)
         .with_extension(unfinished.clone());
     let catalog = MemoryCatalogProvider::new();
-    catalog.register_schema(&config.options().catalog.default_schema, tables.clone())?;
+    catalog.register_schema(&config.options().catalog.default_schema, tables.clone()).out_of_host()?;
     let catalogs = MemoryCatalogProviderList::new();
     catalogs.register_catalog(config.options().catalog.default_catalog.clone(), Arc::new(catalog));
     let environment = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(BudgetPool::new(budget.clone())))
         // Files are listed anew for each statement, so that changes are noticed.
         .with_object_list_cache_limit(0)
-        .build_arc()?;
+        .build_arc()
+        .out_of_host()?;
     let mut rules = PhysicalOptimizer::new().rules;
     rules.insert(0, Arc::new(CheckedArithmetic));
     let mut state = SessionStateBuilder::new()

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures::{StreamExt, TryStreamExt};
 use support::{rows, run_all, session};
-use tandem_engine::{Cancel, Error, Mode, Session};
+use tandem_engine::{Cancel, Mode, Session};
 
 /// How late a cancelled statement may end: these run for minutes otherwise. A busy machine is allowed for.
 const SOON: Duration = Duration::from_secs(10);
@@ -36,7 +36,7 @@ async fn a_running_statement_ends_soon() {
                 let (session, cancel) = (session.clone(), cancel.clone());
                 tokio::spawn(async move {
                     let outcome = session.run(sql, &cancel).await?;
-                    outcome.stream.try_collect::<Vec<_>>().await.map_err(Error::from)
+                    outcome.stream.try_collect::<Vec<_>>().await
                 })
             };
             tokio::time::sleep(Duration::from_millis(200)).await;

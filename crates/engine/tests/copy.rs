@@ -242,7 +242,7 @@ async fn a_cancelled_copy_leaves_nothing() {
     let reading = tokio::spawn(futures::TryStreamExt::try_collect::<Vec<_>>(outcome.stream));
     tokio::time::sleep(Duration::from_millis(300)).await;
     cancel.cancel();
-    let error = tandem_engine::Error::from(reading.await.unwrap().unwrap_err());
+    let error = reading.await.unwrap().unwrap_err();
     assert!(error.is_cancelled(), "{error}");
     for _ in 0..100 {
         if names(folder.path()).is_empty() {

@@ -126,7 +126,7 @@ pub(crate) fn run(
 /// Makes the answer of an error.
 pub(crate) fn failure(error: &Error) -> proto::Failure {
     let class = match error.class {
-        _ if error.is_cancelled() => proto::Class::Cancelled,
+        Class::Cancelled => proto::Class::Cancelled,
         Class::Input => proto::Class::Input,
         Class::Unsupported => proto::Class::Unsupported,
         Class::Exhausted => proto::Class::Exhausted,

@@ -88,8 +88,7 @@ impl Own {
         self.executor.block_on(async {
             let start = Instant::now();
             let outcome = self.session.run(query.sql, &Cancel::new()).await.map_err(|error| error.to_string())?;
-            let batches =
-                outcome.stream.try_collect().await.map_err(|error| tandem_engine::Error::from(error).to_string())?;
+            let batches = outcome.stream.try_collect().await.map_err(|error| error.to_string())?;
             Ok((batches, start.elapsed(), outcome.report))
         })
     }

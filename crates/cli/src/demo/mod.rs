@@ -144,7 +144,7 @@ async fn measure(query: &Query, modes: &[Mode], session: &Session, peer: &peer::
             let started = Instant::now();
             let outcome = session.run(query.sql, &Cancel::new()).await?;
             let report = outcome.report;
-            let ours = outcome.stream.try_collect::<Vec<RecordBatch>>().await.map_err(tandem_engine::Error::from)?;
+            let ours = outcome.stream.try_collect::<Vec<RecordBatch>>().await?;
             let time = started.elapsed();
             let equal = sorted_rows(&ours)? == theirs;
             let known = &mut line.runs[at];

@@ -1,98 +1,49 @@
-//! The engine's error: a class and one sentence that names the thing and the remedy.
+//! The engine's errors on their way through DataFusion.
 //!
-//! DataFusion's, Arrow's and Parquet's errors are chains of several lines; [`crate::error::translate`] turns each into one
-//! sentence. Within DataFusion's streams an [`Error`] travels as an external error and comes out unchanged.
+//! The engine has the one [`Error`] of all crates. Within DataFusion's plans and streams it travels as an external error
+//! ([`IntoHost`]) and comes out unchanged; DataFusion's, Arrow's and Parquet's own errors are chains of several lines, which
+//! [`translate`] turns into one sentence ([`FromHost`]).
 
 pub(crate) mod names;
 pub(crate) mod translate;
 pub(crate) mod wording;
 
-use std::fmt;
-
 use datafusion::error::DataFusionError;
-pub use tandem_column::Class;
+pub use tandem_column::{Class, Error, Result};
 
-/// An error for the user.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
-    /// What the caller should do about it.
-    pub class: Class,
-    /// One sentence, without a full stop.
-    pub message: String,
+/// Carries an error, or a result, into DataFusion.
+pub(crate) trait IntoHost {
+    /// What DataFusion has for it.
+    type Host;
+
+    /// Wraps the error, to come out unchanged.
+    fn into_host(self) -> Self::Host;
 }
 
-/// The result of a fallible operation.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
+impl IntoHost for Error {
+    type Host = DataFusionError;
 
-impl Error {
-    /// Makes an error of the given class.
-    pub fn new(class: Class, message: impl Into<String>) -> Self {
-        Error { class, message: message.into() }
-    }
-
-    /// Makes an error that the user's input caused.
-    pub fn input(message: impl Into<String>) -> Self {
-        Self::new(Class::Input, message)
-    }
-
-    /// Makes an error that says what is not implemented.
-    pub fn unsupported(message: impl Into<String>) -> Self {
-        Self::new(Class::Unsupported, message)
-    }
-
-    /// Makes an error that says which resource ran out.
-    pub fn exhausted(message: impl Into<String>) -> Self {
-        Self::new(Class::Exhausted, message)
-    }
-
-    /// Makes an error that reports a bug of ours.
-    pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(Class::Internal, message)
-    }
-
-    /// Makes the error of a statement that was cancelled.
-    pub fn cancelled() -> Self {
-        tandem_column::Error::cancelled().into()
-    }
-
-    /// Tells whether the statement was cancelled, rather than failed.
-    pub fn is_cancelled(&self) -> bool {
-        *self == Self::cancelled()
-    }
-
-    /// Returns the class.
-    pub fn class(&self) -> Class {
-        self.class
+    fn into_host(self) -> DataFusionError {
+        DataFusionError::External(Box::new(self))
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+impl<T> IntoHost for Result<T, Error> {
+    type Host = Result<T, DataFusionError>;
+
+    fn into_host(self) -> Self::Host {
+        self.map_err(Error::into_host)
     }
 }
 
-impl std::error::Error for Error {}
-
-impl From<tandem_column::Error> for Error {
-    fn from(error: tandem_column::Error) -> Self {
-        Error { class: error.class, message: error.message }
-    }
+/// Brings a result out of DataFusion.
+pub(crate) trait FromHost<T> {
+    /// Makes the error one sentence, without knowing the statement.
+    fn out_of_host(self) -> Result<T, Error>;
 }
 
-impl From<DataFusionError> for Error {
-    fn from(error: DataFusionError) -> Self {
-        crate::error::translate::Context::default().translate(&error)
+impl<T, E: Into<DataFusionError>> FromHost<T> for Result<T, E> {
+    fn out_of_host(self) -> Result<T, Error> {
+        self.map_err(|error| translate::Context::default().translate(&error.into()))
     }
-}
-
-impl From<Error> for DataFusionError {
-    fn from(error: Error) -> Self {
-        DataFusionError::External(Box::new(error))
-    }
-}
-
-/// Carries an error of a crate below through DataFusion.
-pub(crate) fn external(error: tandem_column::Error) -> DataFusionError {
-    Error::from(error).into()
 }

@@ -82,8 +82,6 @@ impl Context {
         while let Some(current) = cause {
             if let Some(inner) = current.downcast_ref::<Error>() {
                 return inner.clone();
-            } else if let Some(inner) = current.downcast_ref::<tandem_column::Error>() {
-                return inner.clone().into();
             } else if let Some(inner) = current.downcast_ref::<DataFusionError>() {
                 return self.translate(inner);
             } else if let Some(inner) = current.downcast_ref::<ArrowError>() {

@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 use tandem_column::{Reservation, Table};
 use tandem_runtime::{Cancel, Execution, Inputs, Options, QueryMetrics};
 
-use crate::error::external;
+use crate::error::IntoHost;
 use crate::planning::captured::Captured;
 use crate::sql::statement::{ScanTable, Statement};
 use crate::tables::load::{fields, load};
@@ -62,7 +62,8 @@ impl TandemExec {
             .scans
             .iter()
             .map(|scan| statement.scan_table(&scan.source, &scan.table))
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<_, _>>()
+            .into_host()?;
         let schema = captured.schema.inner().clone();
         let properties = PlanProperties::new(
             EquivalenceProperties::new(schema.clone()),
@@ -119,7 +120,7 @@ impl TandemExec {
                         "Tandem's executor cannot run this statement; use --mode host for it: {}",
                         error.message
                     )),
-                    _ => error.into(),
+                    _ => error,
                 })?;
             let reasons = execution.metrics.pipelines.iter().filter_map(|pipeline| pipeline.reason.as_deref());
             let reasons: Vec<&str> = reasons.collect();
@@ -157,7 +158,7 @@ fn batches(execution: Execution, schema: SchemaRef, step: usize) -> impl Iterato
             (0..rows).step_by(step).map(move |start| (number, start..rows.min(start + step)))
         })
         .collect();
-    pieces.into_iter().map(move |(part, range)| execution.table.batch(part, range, &schema).map_err(external))
+    pieces.into_iter().map(move |(part, range)| execution.table.batch(part, range, &schema).into_host())
 }
 
 impl DisplayAs for TandemExec {
@@ -200,14 +201,15 @@ impl ExecutionPlan for TandemExec {
         let result = async move {
             let mut blocks = Vec::with_capacity(this.children.len());
             for (index, child) in this.children.iter().enumerate() {
-                let fields = fields(&child.schema()).map_err(external)?;
+                let fields = fields(&child.schema()).into_host()?;
                 let rows = execute_stream(child.clone(), context.clone())?;
                 let name = format!("input{index}");
                 let block = load(rows, fields, &name, &this.statement.runtime, &this.statement.budget).await?;
                 blocks.push(block);
             }
             let running = tokio::task::spawn_blocking(this.run(blocks, cancel));
-            let execution = running.await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))??;
+            let execution =
+                running.await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?.into_host()?;
             let schema = this.schema.clone();
             Ok::<_, DataFusionError>(futures::stream::iter(batches(execution, schema, step)))
         };

@@ -14,9 +14,10 @@ use std::time::Duration;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::error::DataFusionError;
-use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream};
+use datafusion::execution::SendableRecordBatchStream;
 use futures::{FutureExt, Stream, StreamExt};
 use parking_lot::Mutex;
+use tandem_column::guard_thread;
 use tandem_runtime::Cancel;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
@@ -78,6 +79,8 @@ impl Host {
             .thread_name("tandem-host")
             // Deep plans recurse.
             .thread_stack_size(STACK_BYTES)
+            // What DataFusion panics with comes back as an error of the statement: printed once, as one sentence.
+            .on_thread_start(guard_thread)
             .enable_all()
             .build()
             .map_err(|error| Error::exhausted(format!("the system lets us start no more threads: {error}")))?;
@@ -138,7 +141,7 @@ impl Host {
         mut stream: SendableRecordBatchStream,
         translate: impl Fn(DataFusionError) -> Error + Send + 'static,
         keep: Arc<dyn Any + Send + Sync>,
-    ) -> SendableRecordBatchStream {
+    ) -> BatchStream {
         let schema = stream.schema();
         let cancelled = self.watch(cancel, stop);
         let (sender, receiver) = mpsc::channel(WAITING_BATCHES);
@@ -152,7 +155,7 @@ impl Host {
             }
         });
         let guard = TaskGuard { task: task.abort_handle(), stop: stop.clone(), ended: false };
-        Box::pin(Bridge { schema, receiver, cancelled, task, guard, _keep: keep })
+        BatchStream { schema, receiver, cancelled, task, guard, _keep: keep }
     }
 }
 
@@ -168,7 +171,7 @@ impl Drop for Host {
 /// Makes the error of a task that panicked.
 pub(crate) fn panicked(who: &str, error: tokio::task::JoinError) -> Error {
     match error.try_into_panic() {
-        Ok(panic) => tandem_column::Error::panicked(who, panic.as_ref()).into(),
+        Ok(panic) => Error::panicked(who, panic.as_ref()),
         Err(_) => Error::internal(format!("{who} was lost; please report this as a bug")),
     }
 }
@@ -213,8 +216,9 @@ impl Drop for TaskGuard {
     }
 }
 
-/// The caller's side of a stream that runs on the host's threads.
-struct Bridge {
+/// The rows of a statement, batch by batch: the caller's side of a stream that runs on the session's threads. Dropping it
+/// stops the statement.
+pub struct BatchStream {
     schema: SchemaRef,
     receiver: mpsc::Receiver<Result<RecordBatch>>,
     cancelled: oneshot::Receiver<()>,
@@ -223,8 +227,15 @@ struct Bridge {
     _keep: Arc<dyn Any + Send + Sync>,
 }
 
-impl Stream for Bridge {
-    type Item = datafusion::error::Result<RecordBatch>;
+impl BatchStream {
+    /// Returns the batches' schema; without fields for statements that return nothing.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+}
+
+impl Stream for BatchStream {
+    type Item = Result<RecordBatch>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if self.guard.ended {
@@ -233,7 +244,7 @@ impl Stream for Bridge {
         if let Poll::Ready(Ok(())) = self.cancelled.poll_unpin(context) {
             self.guard.task.abort();
             self.guard.ended = true;
-            return Poll::Ready(Some(Err(Error::cancelled().into())));
+            return Poll::Ready(Some(Err(Error::cancelled())));
         }
         match self.receiver.poll_recv(context) {
             Poll::Pending => Poll::Pending,
@@ -242,7 +253,7 @@ impl Stream for Bridge {
                 self.guard.ended = true;
                 // A part that was stopped reports itself in its own words.
                 let error = if self.guard.stop.is_stopped() { Error::cancelled() } else { error };
-                Poll::Ready(Some(Err(error.into())))
+                Poll::Ready(Some(Err(error)))
             }
             // The sender is gone: the task has ended or is about to.
             Poll::Ready(None) => match self.task.poll_unpin(context) {
@@ -253,15 +264,9 @@ impl Stream for Bridge {
                 }
                 Poll::Ready(Err(error)) => {
                     self.guard.ended = true;
-                    Poll::Ready(Some(Err(panicked("the host engine", error).into())))
+                    Poll::Ready(Some(Err(panicked("the host engine", error))))
                 }
             },
         }
-    }
-}
-
-impl RecordBatchStream for Bridge {
-    fn schema(&self) -> SchemaRef {
-        self.schema.clone()
     }
 }

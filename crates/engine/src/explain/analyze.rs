@@ -15,6 +15,7 @@ use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use datafusion::physical_plan::execute_stream;
 use futures::TryStreamExt;
 
+use crate::error::IntoHost;
 use crate::execution::exec::TandemExec;
 use crate::explain::render::render;
 use crate::planning::planner::{Planned, plan, visit_exec};
@@ -71,7 +72,7 @@ pub(crate) async fn explain_kernel(
     mode: Mode,
 ) -> Result<RecordBatch> {
     let Some(devices) = statement.device_names() else {
-        return Err(Error::input("EXPLAIN KERNEL needs a device; choose one with --mode gpu").into());
+        return Err(Error::input("EXPLAIN KERNEL needs a device; choose one with --mode gpu").into_host());
     };
     let planned = plan(inner, state, statement, mode, OnFallback::Silent).await?;
     let mut stream = execute_stream(planned.physical.clone(), state.task_ctx())?;

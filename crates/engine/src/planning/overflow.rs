@@ -24,6 +24,7 @@ use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 
 use crate::Error;
+use crate::error::IntoHost;
 
 /// Makes integer arithmetic of a physical plan fail on overflow.
 #[derive(Debug)]
@@ -181,7 +182,7 @@ fn constant(expression: &Expr, below: &[Option<(i128, DataType)>]) -> Result<Opt
                          {left} {} {right} does not fit {kind}",
                         binary.op
                     ))
-                    .into());
+                    .into_host());
                 }
             }
         }

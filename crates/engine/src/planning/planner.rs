@@ -13,6 +13,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 use tandem_pipeline::Sink;
 
+use crate::error::IntoHost;
 use crate::execution::exec::TandemExec;
 use crate::planning::capture::capture;
 use crate::planning::captured::Captured;
@@ -41,7 +42,7 @@ pub(crate) async fn plan(
 ) -> Result<Planned> {
     let mut logical = state.optimize(logical)?;
     let redirected = match &mut logical {
-        LogicalPlan::Copy(copy) => Some(Redirected::new(copy)?),
+        LogicalPlan::Copy(copy) => Some(Redirected::new(copy).into_host()?),
         _ => None,
     };
     let mut sorted = false;
@@ -63,7 +64,7 @@ pub(crate) async fn plan(
                 "a part of the statement would run on the host engine; allow it with --on-fallback warn: {}",
                 reasons.join("; ")
             ))
-            .into());
+            .into_host());
         }
         statement.report.planned(captured, reasons);
     }

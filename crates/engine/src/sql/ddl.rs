@@ -16,7 +16,7 @@ use datafusion::physical_plan::{collect, execute_stream};
 use datafusion::prelude::SessionContext;
 use tandem_column::{Field, Table};
 
-use crate::error::external;
+use crate::error::IntoHost;
 use crate::planning::planner::plan;
 use crate::sql::statement::{ScanTable, Statement};
 use crate::tables::files::{FileProvider, file_url};
@@ -36,13 +36,13 @@ pub(crate) async fn create_table(
     on_fallback: OnFallback,
 ) -> Result<()> {
     if create.temporary {
-        return Err(Error::unsupported("temporary tables are not supported; leave out TEMPORARY").into());
+        return Err(Error::unsupported("temporary tables are not supported; leave out TEMPORARY").into_host());
     }
     let exists = context.table_exist(create.name.clone())?;
     match (create.if_not_exists, create.or_replace) {
-        (true, true) => return Err(Error::input("IF NOT EXISTS and OR REPLACE exclude each other").into()),
+        (true, true) => return Err(Error::input("IF NOT EXISTS and OR REPLACE exclude each other").into_host()),
         (true, false) if exists => return Ok(()),
-        (false, false) if exists => return Err(already_exists(&create.name).into()),
+        (false, false) if exists => return Err(already_exists(&create.name).into_host()),
         _ => {}
     }
     let schema = plain_schema(&create.input)?;
@@ -67,8 +67,7 @@ pub(crate) async fn create_table(
         }
     };
     let resident = ResidentTable::new(&name, schema, Arc::new(table), &statement.runtime, &statement.budget);
-    let resident =
-        resident.map_err(external)?.declare(create.constraints, create.column_defaults.into_iter().collect());
+    let resident = resident.into_host()?.declare(create.constraints, create.column_defaults.into_iter().collect());
     put(context, create.name, Arc::new(resident))
 }
 
@@ -104,19 +103,19 @@ pub(crate) async fn create_external(
         if agrees && location.kind().is_ok_and(|kind| kind != Kind::Json) {
             match (create.if_not_exists, create.or_replace) {
                 (true, false) if exists => return Ok(()),
-                (false, false) if exists => return Err(already_exists(&create.name).into()),
+                (false, false) if exists => return Err(already_exists(&create.name).into_host()),
                 _ => {}
             }
-            let files = FileProvider::open(location, state).await?;
+            let files = FileProvider::open(location, state).await.into_host()?;
             return put(context, create.name, Arc::new(files));
         }
-        location.files()?;
+        location.files().into_host()?;
     }
     for location in &mut create.locations {
         // A file of that very name is meant before a pattern is.
         if location.contains(['*', '?', '[']) && Path::new(location.as_str()).exists() {
             let slash = if Path::new(location.as_str()).is_dir() { "/" } else { "" };
-            *location = format!("{}{slash}", file_url(Path::new(location.trim_end_matches('/')))?);
+            *location = format!("{}{slash}", file_url(Path::new(location.trim_end_matches('/'))).into_host()?);
         }
     }
     inspect(&create, state).await?;
@@ -136,7 +135,7 @@ async fn inspect(create: &CreateExternalTable, state: &SessionState) -> Result<(
         true => format!(".{}", create.file_type.to_lowercase()),
         false => String::new(),
     };
-    Inspected::default().check(&places?, &create.file_type, &extension, state).await?;
+    Inspected::default().check(&places?, &create.file_type, &extension, state).await.into_host()?;
     Ok(())
 }
 
@@ -162,7 +161,9 @@ fn plain_schema(plan: &LogicalPlan) -> Result<SchemaRef> {
     let mut seen = HashSet::new();
     let fields = plan.schema().fields();
     if let Some(twice) = fields.iter().find(|field| !seen.insert(field.name())) {
-        return Err(Error::input(format!("the column name '{}' occurs twice; rename one with AS", twice.name())).into());
+        return Err(
+            Error::input(format!("the column name '{}' occurs twice; rename one with AS", twice.name())).into_host()
+        );
     }
     Ok(Arc::new(Schema::new(fields.clone())))
 }
@@ -196,8 +197,10 @@ async fn whole_table(
             }
         }))
     });
-    let loaded =
-        loading.await.map_err(|error| datafusion::error::DataFusionError::ExecutionJoin(Box::new(error)))??;
+    let loaded = loading
+        .await
+        .map_err(|error| datafusion::error::DataFusionError::ExecutionJoin(Box::new(error)))?
+        .into_host()?;
     let Some(table) = loaded else { return Ok(None) };
     let same = table.schema.iter().zip(fields.iter()).all(|(have, want)| have.kind == want.kind);
     if !same || table.schema.len() != schema.fields().len() {

@@ -18,6 +18,7 @@ use datafusion::sql::sqlparser::ast::{self, SetExpr, Visit, Visitor};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::Token;
 
+use crate::error::FromHost;
 use crate::sql::syntax;
 use crate::{Error, Result};
 
@@ -210,7 +211,8 @@ impl PlanDepth {
             plan.apply_expressions(|expression| {
                 deepest = deepest.max(self.expression(expression, above)?);
                 Ok(TreeNodeRecursion::Continue)
-            })?;
+            })
+            .out_of_host()?;
             let level = above + 1 + deepest;
             self.operators += 1;
             if level > LEVELS || self.operators > OPERATORS {

@@ -8,6 +8,7 @@ use datafusion::logical_expr::Statement as PlanStatement;
 use datafusion::logical_expr::{DdlStatement, ExplainFormat, LogicalPlan};
 use datafusion::physical_plan::execute_stream;
 
+use crate::error::IntoHost;
 use crate::error::translate::Context;
 use crate::explain::analyze::{explain, explain_analyze, explain_kernel};
 use crate::planning::planner::{files, plan};
@@ -43,11 +44,11 @@ async fn dispatch(
     let state = inner.context.state();
     let dialect = state.config_options().sql_parser.dialect;
     let (sql, kernel) = syntax::explain_kernel(sql).map_or((sql, false), |query| (query, true));
-    nesting::check_text(sql)?;
+    nesting::check_text(sql).into_host()?;
     let parsed = infer_format(state.sql_to_statement(sql, &dialect)?);
-    nesting::check_statement(&parsed)?;
+    nesting::check_statement(&parsed).into_host()?;
     let logical = state.statement_to_plan(parsed).await?;
-    nesting::check_plan(&logical)?;
+    nesting::check_plan(&logical).into_host()?;
     words.files = files(&logical);
     if let LogicalPlan::Copy(copy) = &logical {
         words.target = Some(copy.output_url.clone());
@@ -80,7 +81,7 @@ async fn dispatch(
         }
         LogicalPlan::Analyze(plan) if matches!(plan.input.as_ref(), LogicalPlan::Copy(_)) => {
             Err(Error::unsupported("EXPLAIN ANALYZE of COPY needs --mode auto or cpu; run the COPY itself instead")
-                .into())
+                .into_host())
         }
         LogicalPlan::Explain(_) | LogicalPlan::Analyze(_) => {
             let physical = state.create_physical_plan(&logical).await?;
@@ -89,7 +90,7 @@ async fn dispatch(
         LogicalPlan::Statement(PlanStatement::Execute(_)) => {
             // Fills in the parameters; what comes back is the query.
             let prepared = inner.context.execute_logical_plan(logical).await?;
-            nesting::check_plan(prepared.logical_plan())?;
+            nesting::check_plan(prepared.logical_plan()).into_host()?;
             let planned = plan(prepared.logical_plan(), &state, statement, mode, on_fallback).await?;
             execute_stream(planned.physical, state.task_ctx())
         }
@@ -98,7 +99,7 @@ async fn dispatch(
             inner.context.execute_logical_plan(logical).await.map_err(|error| match error.find_root() {
                 DataFusionError::External(_) => {
                     Error::input(format!("invalid value for the setting {name}; SHOW {name} tells its form: {value}"))
-                        .into()
+                        .into_host()
                 }
                 _ => error,
             })?;
@@ -112,7 +113,7 @@ async fn dispatch(
             Ok(nothing())
         }
         LogicalPlan::Statement(other) => {
-            Err(Error::unsupported(format!("the statement is not supported: {}", other.name())).into())
+            Err(Error::unsupported(format!("the statement is not supported: {}", other.name())).into_host())
         }
         query => {
             let planned = plan(&query, &state, statement, mode, on_fallback).await?;

@@ -3,8 +3,8 @@
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace};
 
+use crate::Result;
 use crate::error::translate::Context;
-use crate::{Error, Result};
 
 /// Splits text into statements, without their semicolons and surrounding blanks; comments alone are none.
 ///
@@ -78,12 +78,6 @@ fn offset(text: &str, lines: &[usize], location: Location) -> usize {
     let Some(start) = lines.get((location.line as usize).saturating_sub(1)) else { return text.len() };
     let skip = (location.column as usize).saturating_sub(1);
     text[*start..].char_indices().nth(skip).map_or(text.len(), |(position, _)| start + position)
-}
-
-impl From<datafusion::sql::sqlparser::parser::ParserError> for Error {
-    fn from(error: datafusion::sql::sqlparser::parser::ParserError) -> Self {
-        Context::default().translate(&error.into())
-    }
 }
 
 /// Returns the query of `EXPLAIN KERNEL query`, which is ours and unknown to the parser.

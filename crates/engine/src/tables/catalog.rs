@@ -14,6 +14,7 @@ use futures::future::BoxFuture;
 use parking_lot::RwLock;
 
 use crate::Error;
+use crate::error::IntoHost;
 use crate::tables::external::listing;
 use crate::tables::files::FileProvider;
 use crate::tables::inspected::Inspected;
@@ -77,16 +78,16 @@ impl SchemaProvider for Tables {
             let known = self.find(name).or_else(|| self.paths.read().get(name).cloned());
             if let Some(table) = known {
                 if let Some(files) = table.downcast_ref::<FileProvider>() {
-                    files.refresh(&self.state()?).await?;
+                    files.refresh(&self.state().into_host()?).await.into_host()?;
                 } else if let Some(listing) = listing(&table) {
-                    self.inspected.check_table(listing, &self.state()?).await?;
+                    self.inspected.check_table(listing, &self.state().into_host()?).await.into_host()?;
                 }
                 return Ok(Some(table));
             }
             if !Location::looks_like(name) {
                 return Ok(None);
             }
-            let opened = FileProvider::open(Location::new(name), &self.state()?).await?;
+            let opened = FileProvider::open(Location::new(name), &self.state().into_host()?).await.into_host()?;
             let table: Arc<dyn TableProvider> = Arc::new(opened);
             self.paths.write().insert(name.to_string(), table.clone());
             Ok(Some(table))

@@ -19,6 +19,7 @@ use datafusion::logical_expr::{CreateExternalTable, Expr, TableProviderFilterPus
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::Error;
+use crate::error::IntoHost;
 use crate::execution::staging::{StagedExec, StagingUrl, Target, random_name};
 use crate::tables::provider_future::{Planning, boxed};
 
@@ -55,7 +56,7 @@ impl ExternalTable {
         input: Arc<dyn ExecutionPlan>,
         operation: InsertOp,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let refused = |reason: &str| Err(Error::unsupported(format!("{reason}: table '{}'", self.name)).into());
+        let refused = |reason: &str| Err(Error::unsupported(format!("{reason}: table '{}'", self.name)).into_host());
         let Some(listing) = listing(&self.table) else {
             return refused("INSERT into an unbounded table is not supported; write with COPY … TO");
         };

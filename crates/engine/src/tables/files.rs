@@ -29,6 +29,7 @@ use tandem_scan::{Compression, FileTable, Format};
 
 use crate::error::translate::Context;
 use crate::error::wording::file_error;
+use crate::error::{FromHost, IntoHost};
 use crate::execution::host::panicked;
 use crate::tables::location::{Kind, Location};
 use crate::tables::provider_future::{Planning, boxed, ready};
@@ -223,7 +224,7 @@ pub(crate) fn file_url(path: &Path) -> Result<String, Error> {
 }
 
 fn url(path: &Path) -> Result<ListingTableUrl, Error> {
-    Ok(ListingTableUrl::parse(file_url(path)?)?)
+    ListingTableUrl::parse(file_url(path)?).out_of_host()
 }
 
 impl TableProvider for FileProvider {
@@ -264,6 +265,6 @@ impl TableProvider for FileProvider {
             "INSERT into files is not supported; load them with CREATE TABLE … AS SELECT, or write new ones with COPY: {}",
             self.location
         ))
-        .into()))
+        .into_host()))
     }
 }

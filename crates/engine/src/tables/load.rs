@@ -16,7 +16,8 @@ use tandem_runtime::{Cancel, MemoryBudget, Runtime};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::error::external;
+use crate::Error;
+use crate::error::IntoHost;
 
 /// Returns the resident form of an Arrow schema.
 ///
@@ -25,7 +26,7 @@ use crate::error::external;
 pub(crate) fn fields(schema: &Schema) -> tandem_column::Result<Arc<[Field]>> {
     let convert = |field: &Arc<arrow::datatypes::Field>| match Field::from_arrow(field)? {
         Field { kind: kind @ (Type::Interval | Type::List(_)), name, .. } => {
-            Err(tandem_column::Error::unsupported(format!("no resident column holds the type {kind} of '{name}'")))
+            Err(Error::unsupported(format!("no resident column holds the type {kind} of '{name}'")))
         }
         field => Ok(field),
     };
@@ -81,7 +82,7 @@ pub(crate) async fn load(
     while let Some(worker) = workers.join_next().await {
         match worker {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => failed = failed.or_else(|| Some(external(error))),
+            Ok(Err(error)) => failed = failed.or_else(|| Some(error.into_host())),
             Err(error) => failed = failed.or_else(|| Some(DataFusionError::ExecutionJoin(Box::new(error)))),
         }
     }
@@ -93,7 +94,7 @@ pub(crate) async fn load(
         let loader = Arc::into_inner(loader).expect("all workers have ended");
         loader.finish_held(&parallel(&runtime))
     });
-    finished.await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?.map_err(external)
+    finished.await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?.into_host()
 }
 
 /// Lends the worker pool to the column crate, which knows no runtime.

@@ -23,7 +23,7 @@ use tandem_column::{Field, Reservation, Table};
 use tandem_runtime::{MemoryBudget, Runtime};
 
 use crate::Error;
-use crate::error::external;
+use crate::error::IntoHost;
 use crate::tables::load::load;
 use crate::tables::provider_future::{Planning, ready};
 use crate::tables::resident_exec::{ResidentExec, statistics};
@@ -174,7 +174,7 @@ impl TableProvider for ResidentTable {
         ready(Err(Error::unsupported(format!(
             "DELETE is not supported; keep the other rows by {advice}: table '{name}'"
         ))
-        .into()))
+        .into_host()))
     }
 
     fn update<'s: 'a, 'c: 'a, 'a>(
@@ -187,7 +187,7 @@ impl TableProvider for ResidentTable {
         ready(Err(Error::unsupported(format!(
             "UPDATE is not supported; make the new rows by CREATE TABLE … AS SELECT: table '{name}'"
         ))
-        .into()))
+        .into_host()))
     }
 }
 
@@ -217,7 +217,7 @@ impl DataSink for ResidentSink {
         let count = rows.0.rows() as u64;
         let operation = self.operation;
         let inserted = tokio::task::spawn_blocking(move || shared.insert(rows, operation));
-        inserted.await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?.map_err(external)?;
+        inserted.await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?.into_host()?;
         Ok(count)
     }
 }

@@ -16,7 +16,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use tandem_column::{Field, Table};
 
-use crate::error::external;
+use crate::error::IntoHost;
 
 /// Rows below which another partition does not pay.
 const PARTITION_ROWS: usize = 1 << 16;
@@ -149,7 +149,7 @@ impl ExecutionPlan for ResidentExec {
             })
             .collect();
         let (table, schema) = (self.table.clone(), self.schema.clone());
-        let batches = pieces.into_iter().map(move |(part, range)| table.batch(part, range, &schema).map_err(external));
+        let batches = pieces.into_iter().map(move |(part, range)| table.batch(part, range, &schema).into_host());
         let stream = RecordBatchStreamAdapter::new(self.schema.clone(), futures::stream::iter(batches));
         Ok(Box::pin(datafusion::physical_plan::coop::cooperative(stream)))
     }

@@ -14,7 +14,7 @@ pub fn session(mode: Mode) -> Session {
 /// Runs one statement to its end.
 pub async fn run(session: &Session, sql: &str) -> Result<Vec<RecordBatch>, Error> {
     let outcome = session.run(sql, &Cancel::new()).await?;
-    outcome.stream.try_collect().await.map_err(Error::from)
+    outcome.stream.try_collect().await
 }
 
 /// Runs statements that must succeed.

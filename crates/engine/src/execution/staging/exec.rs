@@ -18,6 +18,7 @@ use futures::TryStreamExt;
 use super::store::StagingStore;
 use super::{SINGLE, Staging, Target, Unfinished};
 use crate::Error;
+use crate::error::IntoHost;
 
 /// Where a plan writes to: the address of a staging that is made when the plan runs.
 #[derive(Clone, Debug)]
@@ -109,7 +110,8 @@ impl ExecutionPlan for StagedExec {
     }
 
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        let [input] = <[_; 1]>::try_from(children).map_err(|_| Error::internal("one plan is staged at a time"))?;
+        let [input] =
+            <[_; 1]>::try_from(children).map_err(|_| Error::internal("one plan is staged at a time")).into_host()?;
         Ok(Arc::new(StagedExec { input, target: self.target.clone(), url: self.url.clone() }))
     }
 
@@ -118,7 +120,7 @@ impl ExecutionPlan for StagedExec {
         let unfinished = context.session_config().get_extension::<Unfinished>().unwrap_or_default();
         let written = async move {
             let created = tokio::task::spawn_blocking(move || Staging::create(target, &unfinished));
-            let (staging, ended) = created.await.map_err(join_error)??;
+            let (staging, ended) = created.await.map_err(join_error)?.into_host()?;
             let environment = context.runtime_env();
             environment.register_object_store(url.as_ref(), Arc::new(StagingStore(staging.clone())));
             let registered = Registered { environment, url };
@@ -131,10 +133,10 @@ impl ExecutionPlan for StagedExec {
                 Ok(counts) => {
                     let staging = staging.clone();
                     let committed = tokio::task::spawn_blocking(move || staging.commit());
-                    committed.await.map_err(join_error)?.map(|()| counts).map_err(DataFusionError::from)
+                    committed.await.map_err(join_error)?.map(|()| counts).into_host()
                 }
                 // Writers say little about what the system said to them.
-                Err(error) => Err(staging.fault().map_or(error, DataFusionError::from)),
+                Err(error) => Err(staging.fault().map_or(error, Error::into_host)),
             };
             // The statement ends when the last writer has, and nothing is left of it.
             drop(staging);
