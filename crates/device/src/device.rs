@@ -57,6 +57,8 @@ pub trait Device: Send + Sync + Debug {
 pub enum Argument<'a> {
     /// A pointer to device or shared memory.
     Memory(&'a Memory),
+    /// A pointer to memory in which the kernel marks what it reads of another argument.
+    Marks(Marks<'a>),
     /// A null pointer.
     Null,
     /// An unsigned 8-bit number.
@@ -74,6 +76,18 @@ pub enum Argument<'a> {
     /// So many bytes of local memory for each group. OpenCL passes a pointer to them; CUDA passes nothing and adds them,
     /// rounded up to 16, to the kernel's dynamic shared memory.
     Local(usize),
+}
+
+/// Memory in which a kernel marks what it reads of another argument. A simulated device charges what is marked rather than
+/// the whole.
+#[derive(Clone, Copy, Debug)]
+pub struct Marks<'a> {
+    /// A byte for each unit of what is read, 0 before the launch; another value says that the unit was read.
+    pub memory: &'a Memory,
+    /// What is read, an argument of the same launch.
+    pub of: &'a Memory,
+    /// The bytes of a unit.
+    pub unit: usize,
 }
 
 /// How many work-items run: `groups` groups of `items` items each. No groups means nothing to do.
@@ -129,7 +143,7 @@ impl Launch {
         let (mut values, mut local) = (Vec::with_capacity(arguments.len()), 0usize);
         for argument in arguments {
             values.push(match argument {
-                Argument::Memory(memory) => (address(memory)?, 8),
+                Argument::Memory(memory) | Argument::Marks(Marks { memory, .. }) => (address(memory)?, 8),
                 Argument::Null => (0, 8),
                 Argument::U8(value) => (u64::from(*value), 1),
                 Argument::U16(value) => (u64::from(*value), 2),

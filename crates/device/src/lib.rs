@@ -56,7 +56,7 @@ mod tests;
 pub use bandwidth::{Bandwidths, bandwidth};
 #[cfg(feature = "cuda")]
 pub use cuda::compile_to_ptx;
-pub use device::{Argument, Device, Shape};
+pub use device::{Argument, Device, Marks, Shape};
 pub use faulty::{Fault, Faulty, Operation};
 pub use find::{Found, Search, find};
 pub use info::{Backend, Info, Kind};

@@ -15,7 +15,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tandem_column::{Buffer, Class, Error, Result};
 
 use crate::patience::Look;
-use crate::{Argument, Event, Kernel, Memory, Patience, Shape};
+use crate::{Argument, Event, Kernel, Marks, Memory, Patience, Shape};
 
 /// How often the thread that keeps a dropped queue's memory looks at it.
 const SELDOM: Duration = Duration::from_millis(20);
@@ -171,7 +171,7 @@ impl Queue {
         after: &[Event],
     ) -> Result<Event> {
         let memory = |argument: &Argument<'_>| match argument {
-            Argument::Memory(memory) => Some((*memory).clone()),
+            Argument::Memory(memory) | Argument::Marks(Marks { memory, .. }) => Some((*memory).clone()),
             _ => None,
         };
         let memories = arguments.iter().filter_map(memory).collect();

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tandem_column::{Column, Field, Part, Table, Type};
 use tandem_device::{Backend, Clock, Device, Profile, Search, Simulated, testing};
 use tandem_pipeline::{Value, interpret::rows, parse};
-use tandem_runtime::{Accelerator, DeviceMetrics, DeviceSettings, Inputs, Options, Runtime, Transfer};
+use tandem_runtime::{Accelerator, DeviceMetrics, DeviceSettings, Inputs, Options, Runtime, Traffic, Transfer};
 
 /// Parts of the table.
 const PARTS: usize = 6;
@@ -96,4 +96,25 @@ fn copies_overlap_kernels() {
         let (rows, metrics, _) = run(&inner, query, DeviceSettings::default());
         assert!(rows == one.0 && metrics.bytes_to < 100_000 && metrics.bytes_shared > 0, "{query}: {metrics:?}");
     }
+}
+
+/// Two runs of one kernel over the same columns, read where they are, differ by what they touch at the bus's speed.
+#[test]
+fn passive_columns_cost_what_is_touched() {
+    let Some(inner) = inner() else { return };
+    let sum = |least: i64| {
+        let query = format!("filter $1 > {least}\n  aggregate by () (count_rows(): int64, sum($0): int64)");
+        let passive = DeviceSettings { transfer: Transfer::Passive, ..DeviceSettings::default() };
+        let (_, metrics, _) = run(&inner, &query, passive);
+        assert!(metrics.traffic.iter().all(|traffic| traffic.passive), "{metrics:?}");
+        let total = |bytes: fn(&Traffic) -> u64| metrics.traffic.iter().map(bytes).sum::<u64>();
+        (total(|traffic| traffic.touched), total(|traffic| traffic.bytes), metrics.kernels)
+    };
+    let ((few, of_few, short), (most, of_most, long)) = (sum(3_990_000_000), sum(200_000));
+    assert_eq!(of_few, of_most, "both read the same columns");
+    assert!(few * 10 < most * 9 && most <= of_most, "one reads the sums of few rows: {few}, {most} of {of_most}");
+    let expected = Duration::from_secs_f64((most - few) as f64 / BUS);
+    // The model rounds each launch up to whole nanoseconds.
+    let launches = Duration::from_nanos(2 * PARTS as u64);
+    assert!((long - short).abs_diff(expected) <= launches, "{short:?} and {long:?} differ by {expected:?}");
 }

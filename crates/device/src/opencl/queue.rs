@@ -13,7 +13,7 @@ use super::program::OpenClKernel;
 use super::status;
 use crate::object::foreign;
 use crate::queue::{Landing, QueuePart};
-use crate::{Argument, Event, Kernel, Memory, Shape};
+use crate::{Argument, Event, Kernel, Marks, Memory, Shape};
 
 /// A queue.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl OpenClQueue {
             Err(Error::internal(format!("a kernel does not take argument {index}: {argument:?}, {code}")))
         };
         match argument {
-            Argument::Memory(memory) => {
+            Argument::Memory(memory) | Argument::Marks(Marks { memory, .. }) => {
                 let raw = self.memory(memory)?.handle.raw();
                 set(size_of::<cl_mem>(), (&raw const raw).cast())
             }

@@ -1,6 +1,7 @@
 //! A simulated device around another one.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use tandem_column::{Buffer, Error, Result};
 
@@ -32,7 +33,15 @@ pub(super) struct Model {
 pub(super) struct SimulatedMemory {
     pub(super) inner: Memory,
     pub(super) model: Arc<Model>,
+    /// Kernels mark in it what they read: an observation, which takes no virtual time to look at.
+    pub(super) marks: AtomicBool,
     _reservation: Option<Reservation>,
+}
+
+impl SimulatedMemory {
+    fn new(inner: Memory, model: Arc<Model>, reservation: Option<Reservation>) -> SimulatedMemory {
+        SimulatedMemory { inner, model, marks: AtomicBool::new(false), _reservation: reservation }
+    }
 }
 
 impl MemoryPart for SimulatedMemory {
@@ -89,7 +98,7 @@ impl Device for Simulated {
     fn allocate(&self, bytes: usize) -> Result<Memory> {
         let reservation = self.capacity.reserve(bytes)?;
         let (inner, model) = (self.inner.allocate(bytes)?, self.model.clone());
-        Ok(Memory::new(SimulatedMemory { inner, model, _reservation: Some(reservation) }))
+        Ok(Memory::new(SimulatedMemory::new(inner, model, Some(reservation))))
     }
 
     fn share(&self, bytes: &Buffer<u8>) -> Result<Memory> {
@@ -97,7 +106,7 @@ impl Device for Simulated {
             return Err(Error::unsupported("the simulated device does not read host memory in place"));
         }
         let (inner, model) = (self.inner.share(bytes)?, self.model.clone());
-        Ok(Memory::new(SimulatedMemory { inner, model, _reservation: None }))
+        Ok(Memory::new(SimulatedMemory::new(inner, model, None)))
     }
 
     fn compile(&self, source: &str, options: &str) -> Result<Program> {

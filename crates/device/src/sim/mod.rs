@@ -7,8 +7,10 @@
 //! - a command waits for its queue, for what it comes `after`, and for its engine: one or two for copies, one for kernels;
 //! - a copy takes the latency and its bytes at the bus's bandwidth;
 //! - a fill takes the latency and its bytes at the memory's bandwidth;
-//! - a kernel takes the latency and the bytes of all its memory arguments, each read once, at the memory's bandwidth, or
-//!   the bus's for shared ones. Arithmetic is free: these are the devices of data-bound queries.
+//! - a kernel takes the latency, the bytes of all its arguments in device memory, each read once, at the memory's bandwidth,
+//!   and what it touches of shared memory at the bus's. What it touches is what it marks ([`Marks`](crate::Marks)), in whole
+//!   units; shared memory without marks counts whole. Arithmetic is free: these are the devices of data-bound queries;
+//! - reading marks takes no time: a real device has none.
 //!
 //! The host's time stands still except where it waits.
 

@@ -1,6 +1,7 @@
 //! Queues of simulated devices: each command runs on the inner queue and gets virtual times.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tandem_column::{Buffer, Result};
@@ -9,7 +10,7 @@ use super::clock::{Clock, Engine};
 use super::device::{Model, SimulatedMemory};
 use crate::object::{EventPart, foreign};
 use crate::queue::{Landing, QueuePart};
-use crate::{Argument, Event, Kernel, Memory, Queue, Shape, Times};
+use crate::{Argument, Event, Kernel, Marks, Memory, Queue, Shape, Times};
 
 /// A queue.
 #[derive(Debug)]
@@ -57,9 +58,14 @@ impl SimulatedQueue {
     }
 
     /// Opens memory of this device.
-    fn memory<'a>(&self, memory: &'a Memory) -> Result<&'a Memory> {
+    fn open<'a>(&self, memory: &'a Memory) -> Result<&'a SimulatedMemory> {
         let part = memory.part::<SimulatedMemory>()?;
-        if Arc::ptr_eq(&part.model, &self.model) { Ok(&part.inner) } else { Err(foreign("memory")) }
+        if Arc::ptr_eq(&part.model, &self.model) { Ok(part) } else { Err(foreign("memory")) }
+    }
+
+    /// Opens memory of this device; returns what it is on the inner one.
+    fn memory<'a>(&self, memory: &'a Memory) -> Result<&'a Memory> {
+        Ok(&self.open(memory)?.inner)
     }
 
     /// Splits events into what the inner queue waits for and when they end. Foreign events are waited for.
@@ -85,6 +91,25 @@ impl SimulatedQueue {
         self.ready = times.ended;
         Event::new(SimulatedEvent { inner, times, clock: engines.clock().clone() })
     }
+
+    /// Gives a command that the model knows nothing of no virtual time.
+    fn observe(&self, inner: Event) -> Event {
+        let clock = self.model.engines.clock().clone();
+        let now = clock.now();
+        Event::new(SimulatedEvent {
+            inner,
+            times: Times { queued: now, submitted: now, started: now, ended: now },
+            clock,
+        })
+    }
+
+    /// Returns the bytes of shared memory that a kernel which has ended read of it, by its marks, or else all of them.
+    fn read_by(&mut self, shared: &Memory, marked: &[(&Memory, &Memory, usize)]) -> Result<usize> {
+        let Some((_, marks, unit)) = marked.iter().find(|(of, ..)| of.same(shared)) else { return Ok(shared.len()) };
+        let mut flags = vec![0; marks.len()];
+        self.inner.read(marks, 0, &mut flags, &[])?;
+        Ok((flags.iter().filter(|flag| **flag != 0).count() * unit).min(shared.len()))
+    }
 }
 
 impl QueuePart for SimulatedQueue {
@@ -98,7 +123,11 @@ impl QueuePart for SimulatedQueue {
     fn read(&mut self, from: &Memory, at: usize, into: &Landing, after: &[Event]) -> Result<Event> {
         let (waits, ready) = self.after(after)?;
         let seconds = into.open().len() as f64 / self.model.profile.bus_bandwidth;
-        let event = self.inner.fetch(self.memory(from)?, at, into, &waits)?;
+        let memory = self.open(from)?;
+        let event = self.inner.fetch(&memory.inner, at, into, &waits)?;
+        if memory.marks.load(Ordering::Relaxed) {
+            return Ok(self.observe(event));
+        }
         Ok(self.schedule(event, Engine::FromDevice, ready, seconds))
     }
 
@@ -112,22 +141,32 @@ impl QueuePart for SimulatedQueue {
     fn launch(&mut self, kernel: &Kernel, arguments: &[Argument<'_>], shape: Shape, after: &[Event]) -> Result<Event> {
         shape.check(&self.model.info)?;
         let (waits, ready) = self.after(after)?;
-        let (mut inner, mut counted, mut seconds) = (Vec::with_capacity(arguments.len()), Vec::new(), 0.0);
+        let (mut inner, mut counted, mut marked) = (Vec::with_capacity(arguments.len()), Vec::new(), Vec::new());
         for argument in arguments {
-            let Argument::Memory(memory) = argument else {
-                inner.push(*argument);
-                continue;
-            };
-            let real = self.memory(memory)?;
-            inner.push(Argument::Memory(real));
-            if !counted.iter().any(|other: &&Memory| other.same(real)) {
-                counted.push(real);
-                let Model { profile, .. } = &*self.model;
-                let bandwidth = if real.is_shared() { profile.bus_bandwidth } else { profile.memory_bandwidth };
-                seconds += real.len() as f64 / bandwidth;
+            match argument {
+                Argument::Memory(memory) => {
+                    let real = self.memory(memory)?;
+                    inner.push(Argument::Memory(real));
+                    if !counted.iter().any(|other: &&Memory| other.same(real)) {
+                        counted.push(real);
+                    }
+                }
+                Argument::Marks(Marks { memory, of, unit }) => {
+                    let marks = self.open(memory)?;
+                    marks.marks.store(true, Ordering::Relaxed);
+                    inner.push(Argument::Memory(&marks.inner));
+                    marked.push((self.memory(of)?, &marks.inner, *unit));
+                }
+                _ => inner.push(*argument),
             }
         }
         let event = self.inner.launch(kernel, &inner, shape, &waits)?;
+        let (shared, own): (Vec<&Memory>, Vec<&Memory>) = counted.into_iter().partition(|memory| memory.is_shared());
+        let mut seconds =
+            own.iter().map(|memory| memory.len()).sum::<usize>() as f64 / self.model.profile.memory_bandwidth;
+        for memory in shared {
+            seconds += self.read_by(memory, &marked)? as f64 / self.model.profile.bus_bandwidth;
+        }
         Ok(self.schedule(event, Engine::Compute, ready, seconds))
     }
 }

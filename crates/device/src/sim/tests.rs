@@ -6,7 +6,7 @@ use tandem_column::{Buffer, Class};
 
 use super::{Clock, Profile, Simulated};
 use crate::testing::has;
-use crate::{Argument, Backend, Device, Info, Kind, Search, Shape};
+use crate::{Argument, Backend, Device, Info, Kind, Marks, Search, Shape};
 
 const ROUND: &str = "memory = 1 MiB\nmemory_bandwidth = 10 GB/s\nbus_bandwidth = 1 GB/s\nlaunch_latency = 5 us\n";
 
@@ -120,6 +120,31 @@ fn times_follow_the_profile() {
     assert_eq!(bytes, [7; 1000]);
     assert_eq!(read.times().map(|times| (times.queued, times.ended)), Some((130_000, 136_000)));
     assert_eq!(clock.now(), 136_000);
+}
+
+#[test]
+fn shared_memory_costs_what_kernels_mark_of_it() {
+    let Some((device, clock)) = device(ROUND) else { return };
+    let mut queue = device.queue().expect("a queue");
+    let text = "__kernel void third(__global const uchar *values, __global uchar *marks) {\n\
+                for (int at = 0; at < 96000; at += 96) marks[at / 32] = values[at];\n}";
+    let kernel = device.compile(text, "").expect("it compiles").kernel("third").expect("it is there");
+    let values = device.share(&Buffer::from(vec![1; 96_000])).expect("it shares");
+    let marks = device.allocate(3_000).expect("it fits");
+    queue.fill(&marks, 0, 3_000, 0, &[]).expect("it fills");
+    let arguments = [Argument::Memory(&values), Argument::Marks(Marks { memory: &marks, of: &values, unit: 32 })];
+    let ran = queue.launch(&kernel, &arguments, Shape { groups: 1, items: 1 }, &[]).expect("it runs");
+    // 5 µs and every third unit, 32 kB, at 1 GB/s. The marks cost nothing, nor does looking at them.
+    let times = ran.times().expect("virtual times are known at once");
+    assert_eq!(times.duration(), 37_000);
+    ran.wait().expect("it ends");
+    let (now, mut read) = (clock.now(), [0; 3_000]);
+    queue.read(&marks, 0, &mut read, &[]).expect("it reads");
+    assert_eq!((read.iter().filter(|mark| **mark == 1).count(), clock.now()), (1_000, now));
+    // Without marks, all of it counts.
+    let arguments = [Argument::Memory(&values), Argument::Memory(&marks)];
+    let ran = queue.launch(&kernel, &arguments, Shape { groups: 1, items: 1 }, &[]).expect("it runs");
+    assert_eq!(ran.times().map(|times| times.duration()), Some(5_000 + 96_000 + 300));
 }
 
 #[test]

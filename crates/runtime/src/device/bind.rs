@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use tandem_codegen::{Binding, Kernel};
+use tandem_codegen::{Binding, Kernel, SECTOR};
 use tandem_column::{Column, Error, Part, Result};
 use tandem_cpu::code_bounds;
-use tandem_device::{Argument, Memory};
+use tandem_device::{Argument, Marks, Memory};
 use tandem_plan::{Action, Body, Origin, Way};
 
 use super::data::Held;
@@ -83,7 +83,10 @@ pub(super) fn arguments<'a>(
                 let held = held.get(column).ok_or_else(missing)?;
                 Argument::Memory(held.validity.as_ref().ok_or_else(missing)?)
             }
-            Binding::Touched(column) => written(outputs.touched.get(column)),
+            Binding::Touched(column) => match (outputs.touched.get(column), held.get(column)) {
+                (Some(memory), Some(held)) => Argument::Marks(Marks { memory, of: &held.values, unit: SECTOR }),
+                _ => Argument::Null,
+            },
             Binding::Base(column) => Argument::I64(of(*column)),
             Binding::Low(step) | Binding::Span(step) => {
                 let Action::Between { column, low, high } = body.steps[*step].action else { return Err(missing()) };
