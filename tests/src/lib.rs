@@ -1,13 +1,16 @@
-//! What the tests of the whole engine share: a session as a sqllogictest database, and values spelled for comparison.
+//! What the tests of the whole engine share: configurations to run under, a session as a sqllogictest database, and values
+//! spelled for comparison.
 //!
-//! `slt.rs` runs `sql/*.slt` under several configurations, `corpus.rs` DataFusion's own files, `suites.rs` the benchmark
+//! `slt.rs` runs `sql/*.slt` under each configuration of `configs/*.toml`, `corpus.rs` DataFusion's own files, `suites.rs` the benchmark
 //! queries, `dependencies.rs` checks the direction of dependencies between crates.
 
+mod configuration;
 mod database;
 mod spelling;
 
 use tandem_device::{Backend, testing};
 
+pub use configuration::{Configuration, Flags, Need, Skip};
 pub use database::{ColumnKind, Database, validate_rows, validate_rows_in_any_order};
 pub use spelling::{normalize, spell_rows};
 
