@@ -1,5 +1,7 @@
 //! The record as a page that needs nothing else: a chart of all queries and the table under it, for light and dark screens.
 
+use crate::format::grid::thousands;
+
 use super::{
     record::{LIMIT, OWN, OWN_CPU, Record},
     table,
@@ -61,9 +63,22 @@ fn legend(record: &Record) -> String {
     record.contenders.iter().enumerate().map(key).collect::<Vec<_>>().join("\n")
 }
 
+/// The widest letter of an axis, and what is left free beside its labels, in units of the chart.
+const LETTER: f64 = 8.0;
+const GAP: f64 = 6.0;
+
+/// Returns a power of ten of milliseconds and its label: in digits, with a comma for each thousand.
+fn mark(power: i32) -> (f64, String) {
+    let label = match power {
+        0.. => thousands(10usize.saturating_pow(power.unsigned_abs())),
+        _ => format!("{:.*}", power.unsigned_abs() as usize, 10f64.powi(power)),
+    };
+    (10f64.powi(power), format!("{label} ms"))
+}
+
 /// Draws a group of bars for each query, on a logarithmic scale of milliseconds: engines differ by powers of ten.
 fn chart(record: &Record) -> String {
-    let (width, height, left, bottom, top) = (1100.0, 420.0, 56.0, 36.0, 12.0);
+    let (width, height, bottom, top) = (1100.0, 420.0, 36.0, 12.0);
     let queries = record.queries.len();
     let times = (0..queries).flat_map(|q| (0..record.contenders.len()).filter_map(move |c| record.best(q, c)));
     let times: Vec<f64> = times.map(|seconds| seconds * 1e3).collect();
@@ -72,14 +87,17 @@ fn chart(record: &Record) -> String {
     if times.is_empty() {
         return "<p>No query ran.</p>".to_string();
     }
+    let marks: Vec<(f64, String)> = (low as i32..=high as i32).map(mark).collect();
+    let letters = marks.iter().map(|(_, label)| label.chars().count()).max().unwrap_or(0);
+    let left = letters as f64 * LETTER + 2.0 * GAP;
     let y = |ms: f64| top + (height - top - bottom) * (1.0 - (ms.log10() - low) / (high - low)).clamp(0.0, 1.0);
     let mut svg = format!("<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"Time of each query\">\n");
-    for power in low as i32..=high as i32 {
-        let (at, ms) = (y(10f64.powi(power)), 10f64.powi(power));
+    for (ms, label) in marks {
+        let at = y(ms);
         svg.push_str(&format!("<line x1=\"{left}\" x2=\"{width}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>"));
         svg.push_str(&format!(
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{ms} ms</text>\n",
-            left - 6.0,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>\n",
+            left - GAP,
             at + 4.0
         ));
     }
@@ -155,6 +173,12 @@ fn escape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn marks_of_the_axis_are_short() {
+        let labels = [-3, -1, 0, 2, 4, 6].map(|power| super::mark(power).1);
+        assert_eq!(labels, ["0.001 ms", "0.1 ms", "1 ms", "100 ms", "10,000 ms", "1,000,000 ms"]);
+    }
+
     #[test]
     fn text_is_escaped() {
         assert_eq!(super::escape("a<b> & \"c\""), "a&lt;b&gt; &amp; &quot;c&quot;");
