@@ -40,7 +40,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that may name DataFusion.
-const HOSTS: &[&str] = &["tandem-engine", "tandem"];
+const HOSTS: &[&str] = &["tandem-engine"];
 /// Crates that may have unsafe code: buffer views, SIMD, drivers' C functions, and the pool that lends borrowed closures
 /// to its workers.
 const UNSAFE: &[&str] = &["tandem-column", "tandem-cpu", "tandem-device", "tandem-runtime", "tandem-limit"];

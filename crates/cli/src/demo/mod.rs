@@ -1,10 +1,11 @@
-//! `tandem demo`: the Star Schema Benchmark generated, run, checked against DataFusion, and timed.
+//! `tandem demo`: the Star Schema Benchmark generated, run, timed, and checked against DataFusion.
 //!
 //! The data goes straight into resident columns. Each query runs in every mode of this machine: `cpu`, and `gpu` where there
-//! is a device. DataFusion gets the same rows as its own in-memory tables, and the same number of threads. Times are the
-//! best of three runs after the first. Rows must be equal, or the demonstration fails.
+//! is a device. Times are the best of three runs after the first. They are judged by this machine: rows per second, and the
+//! share of its memory bandwidth that reading the query's columns in that time takes. Other engines are measured by `tandem
+//! bench`, as they are released. DataFusion alone (`--mode host`) must give equal rows, or the demonstration fails.
 
-mod peer;
+mod amount;
 
 use std::{
     io::{self, Write},
@@ -16,7 +17,7 @@ use arrow::record_batch::RecordBatch;
 use clap::Args;
 use futures::TryStreamExt;
 use indicatif::{ProgressBar, ProgressDrawTarget};
-use tandem_engine::{Config, Mode, OnFallback, Session};
+use tandem_engine::{Config, Mode, OnFallback, Report, Session};
 use tandem_generator::Options;
 use tandem_runtime::Cancel;
 
@@ -30,6 +31,7 @@ use crate::{
     generate::RowCounter,
     progress,
 };
+use amount::{Amount, Tables};
 
 /// What `tandem demo` is told.
 #[derive(Debug, Args)]
@@ -49,7 +51,7 @@ const RUNS: usize = 3;
 struct Line {
     name: &'static str,
     rows: usize,
-    peer: Duration,
+    amount: Amount,
     /// What it did in each mode.
     runs: Vec<Run>,
 }
@@ -84,11 +86,9 @@ pub fn run(arguments: &DemoArguments) -> Result<(), Failure> {
         .map_err(|e| Failure::Statement(e.to_string()))?;
     drop(counter);
     let session = Session::new(config)?;
-    let peer = peer::DataFusion::new(options.threads);
-    for (name, table) in tables {
-        let table = Arc::new(table);
-        peer.register(&name, &table)?;
-        session.register_table(&name, table)?;
+    let tables: Tables = tables.into_iter().map(|(name, table)| (name, Arc::new(table))).collect();
+    for (name, table) in &tables {
+        session.register_table(name, Arc::clone(table))?;
     }
     let devices = tandem_runtime::devices().chosen().unwrap_or_default();
     let modes: &[Mode] = if devices.is_empty() { &[Mode::Cpu] } else { &[Mode::Cpu, Mode::Gpu] };
@@ -104,12 +104,14 @@ pub fn run(arguments: &DemoArguments) -> Result<(), Failure> {
     let names: Vec<String> = devices.iter().map(|device| device.name()).collect();
     let simulated = devices.iter().any(|device| device.device().info().simulated);
     say(&match names.is_empty() {
-        true => "no device was found, so all runs on the processor; `tandem devices` says why\n\n".to_owned(),
+        true => "no device was found, so all runs on the CPU; `tandem devices` says why\n\n".to_owned(),
         false if simulated => {
             format!("mode gpu: {}; times are this machine's, not the model's\n\n", names.join(" and "))
         }
         false => format!("mode gpu: {}\n\n", names.join(" and ")),
     })?;
+    // Before and after the queries: what disturbs one measurement may spare the other.
+    let before = tandem_limit::bandwidth(options.threads);
 
     let queries = Suite::Ssb.queries();
     let bar = ProgressBar::new(queries.len() as u64).with_style(progress::style("running [{bar:40}] {msg}"));
@@ -117,46 +119,43 @@ pub fn run(arguments: &DemoArguments) -> Result<(), Failure> {
     let mut lines = Vec::new();
     for query in queries {
         bar.set_message(format!("query {}", query.name));
-        lines.push(tokio.block_on(measure(&query, modes, &session, &peer))?);
+        lines.push(tokio.block_on(measure(&query, modes, &session, Amount::of(&query, &tables)))?);
         bar.inc(1);
     }
     bar.finish_and_clear();
-    report(&lines, modes)
+    report(&lines, modes, before.max(tandem_limit::bandwidth(options.threads)))
 }
 
-/// Runs one query in each mode and on DataFusion, in turn, and compares.
-async fn measure(query: &Query, modes: &[Mode], session: &Session, peer: &peer::DataFusion) -> Result<Line, Failure> {
+/// Runs one query in each mode in turn, and compares the rows with those of DataFusion alone.
+async fn measure(query: &Query, modes: &[Mode], session: &Session, amount: Amount) -> Result<Line, Failure> {
+    session.set_mode(Mode::Host);
+    let expected = sorted_rows(&execute(session, query).await?.0)?;
     let run = || Run { time: Duration::MAX, places: Vec::new(), reasons: Vec::new(), equal: true };
     let runs = modes.iter().map(|_| run()).collect();
-    let mut line = Line { name: query.name, rows: 0, peer: Duration::MAX, runs };
+    let mut line = Line { name: query.name, rows: expected.len(), amount, runs };
     // The first run of each pays for what later runs find in place, and is not counted.
     for run in 0..=RUNS {
-        let started = Instant::now();
-        let theirs = peer.run(query.sql).await?;
-        let elapsed = started.elapsed();
-        if run > 0 {
-            line.peer = line.peer.min(elapsed);
-        }
-        let theirs = sorted_rows(&theirs)?;
-        line.rows = theirs.len();
         for (at, mode) in modes.iter().enumerate() {
             session.set_mode(*mode);
             let started = Instant::now();
-            let outcome = session.run(query.sql, &Cancel::new()).await?;
-            let report = outcome.report;
-            let ours = outcome.stream.try_collect::<Vec<RecordBatch>>().await?;
+            let (ours, report) = execute(session, query).await?;
             let time = started.elapsed();
-            let equal = sorted_rows(&ours)? == theirs;
             let known = &mut line.runs[at];
             if run > 0 {
                 known.time = known.time.min(time);
             }
-            known.equal &= equal;
+            known.equal &= sorted_rows(&ours)? == expected;
             add_missing(&mut known.places, [report.places()]);
             add_missing(&mut known.reasons, report.fallbacks());
         }
     }
     Ok(line)
+}
+
+async fn execute(session: &Session, query: &Query) -> Result<(Vec<RecordBatch>, Arc<Report>), Failure> {
+    let outcome = session.run(query.sql, &Cancel::new()).await?;
+    let rows = outcome.stream.try_collect().await.map_err(tandem_engine::Error::from)?;
+    Ok((rows, outcome.report))
 }
 
 /// Spells all rows, in an order that does not depend on ties in the query's own.
@@ -170,9 +169,10 @@ fn sorted_rows(batches: &[RecordBatch]) -> Result<Vec<String>, Failure> {
 }
 
 /// Prints the table, the means and what to try next; fails if any result differs.
-fn report(lines: &[Line], modes: &[Mode]) -> Result<(), Failure> {
-    let milliseconds = |time: Duration| format!("{:.2}", time.as_secs_f64() * 1e3);
-    let ratio = |line: &Line, mode: usize| line.peer.as_secs_f64() / line.runs[mode].time.as_secs_f64().max(1e-9);
+fn report(lines: &[Line], modes: &[Mode], bandwidth: f64) -> Result<(), Failure> {
+    let seconds = |run: &Run| run.time.as_secs_f64().max(1e-9);
+    let speed = |line: &Line, run: &Run| line.amount.rows as f64 / seconds(run) / 1e6;
+    let share = |line: &Line, run: &Run| line.amount.bytes as f64 / seconds(run) / 1e9 / bandwidth.max(1e-9);
     let body = lines.iter().flat_map(|line| {
         line.runs.iter().enumerate().map(move |(mode, run)| {
             // What belongs to the query is said once.
@@ -180,20 +180,28 @@ fn report(lines: &[Line], modes: &[Mode]) -> Result<(), Failure> {
             vec![
                 once(line.name.to_owned()),
                 once(grid::thousands(line.rows)),
-                milliseconds(run.time),
+                format!("{:.2}", seconds(run) * 1e3),
                 run.places.join(" or "),
-                once(milliseconds(line.peer)),
-                format!("{:.1} ×", ratio(line, mode)),
+                grid::thousands(speed(line, run) as usize),
+                format!("{:.0} %", share(line, run) * 100.0),
                 if run.equal { "equal" } else { "DIFFERS" }.to_owned(),
             ]
         })
     });
-    let header = ["query", "rows", "time (ms)", "ran on", "DataFusion (ms)", "speed-up", "result"];
+    let header = ["query", "result rows", "time (ms)", "ran on", "million rows/s", "of bandwidth", "result"];
     say(&grid::draw(&header, &[false, true, true, false, true, true, false], body))?;
+    let mean = |mode: usize, figure: &dyn Fn(&Line, &Run) -> f64| {
+        let logarithms = lines.iter().map(|line| figure(line, &line.runs[mode]).max(1e-9).ln());
+        (logarithms.sum::<f64>() / lines.len() as f64).exp()
+    };
     for (at, mode) in modes.iter().enumerate() {
-        let mean = (lines.iter().map(|line| ratio(line, at).ln()).sum::<f64>() / lines.len() as f64).exp();
-        say(&format!("geometric mean of the speed-up in mode {mode}: {mean:.1} ×\n"))?;
+        let (rows, of) = (mean(at, &speed), mean(at, &share) * 100.0);
+        say(&format!("geometric mean in mode {mode}: {rows:.0} million rows/s, {of:.0} % of bandwidth\n"))?;
     }
+    say(&format!(
+        "rows: of all tables that a query names; bandwidth: the bytes of the columns that it names, as they are held, over its\n\
+         time, of the {bandwidth:.1} GB/s at which this machine reads memory; caches and skipped blocks can bring it beyond 100 %\n"
+    ))?;
     say(&fell_back(lines))?;
     let different: Vec<&str> =
         lines.iter().filter(|line| line.runs.iter().any(|run| !run.equal)).map(|line| line.name).collect();
