@@ -1,6 +1,6 @@
 //! Generators of benchmark data: the Star Schema Benchmark by ourselves, TPC-H through the crate `tpchgen`.
 //!
-//! Every table is a [`source::Source`]: groups of about a million rows, each of which can be made alone, in any order, on any
+//! Every table is a `Source`: groups of about a million rows, each of which can be made alone, in any order, on any
 //! thread, and always comes out the same. Two outputs share it: one zstd Parquet file per table ([`write_ssb`],
 //! [`write_tpch`]) and resident tables ([`ssb_tables`], [`tpch_tables`]). Memory is bounded by one group per thread.
 

@@ -69,7 +69,7 @@ impl Field {
     }
 
     /// Makes our own contenders: on resident tables with the loops beside, or on files with our cache cold and warm; with
-    /// devices, our own processor's executor as well.
+    /// devices, our own CPU's executor as well.
     fn own(&self) -> Result<Vec<Box<dyn Contender>>, String> {
         let start = Instant::now();
         if self.from == Origin::Parquet {

@@ -32,7 +32,7 @@ pub struct KernelArguments {
     /// Write everything measured to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Directory of the Parquet files; generated where they are missing [default: data/<suite>-sf<N>].
+    /// Directory of the Parquet files; generated where they are missing [default: data/SUITE-sfN].
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// Measure in this process, and print what came out as JSON.

@@ -7,7 +7,7 @@ use serde::Serialize;
 /// A machine, as far as it matters for speed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Machine {
-    /// The processor's name.
+    /// The CPU's name.
     pub processor: String,
     /// Logical cores.
     pub cores: usize,

@@ -61,7 +61,7 @@ pub struct BenchArguments {
         value_name = "ENGINES"
     )]
     pub vs: Vec<String>,
-    /// Where Tandem runs: auto, cpu, or gpu for the devices found, beside which it runs on the processor too.
+    /// Where Tandem runs: auto, cpu, or gpu for the devices found, beside which it runs on the CPU too.
     #[arg(long, default_value_t = Mode::Auto, value_name = "MODE", value_parser = modes())]
     pub mode: Mode,
     /// Where the data is when a query starts.
@@ -82,7 +82,7 @@ pub struct BenchArguments {
     /// Write a page with a chart to this file.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Directory of the Parquet files; generated where they are missing [default: data/<suite>-sf<N>].
+    /// Directory of the Parquet files; generated where they are missing [default: data/SUITE-sfN].
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// Run each engine alone, one after the other, instead of interleaved: needs memory for one at a time.

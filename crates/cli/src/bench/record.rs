@@ -7,7 +7,7 @@ use super::{Origin, machine::Machine, measure::Outcome, suite::Query};
 
 /// Our name among the contenders.
 pub const OWN: &str = "tandem";
-/// The name of our processor's executor among the contenders, where we run on devices.
+/// The name of our CPU's executor among the contenders, where we run on devices.
 pub const OWN_CPU: &str = "tandem (cpu)";
 /// The loops' name among the contenders.
 pub const LIMIT: &str = "limit";
@@ -78,7 +78,7 @@ impl Record {
         Some(1.0 / self.ratio(query, self.find(LIMIT)?)?)
     }
 
-    /// Returns how many times longer on devices than on the processor our best time is.
+    /// Returns how many times longer on devices than on the CPU our best time is.
     pub fn over_cpu(&self, query: usize) -> Option<f64> {
         Some(1.0 / self.ratio(query, self.find(OWN_CPU)?)?)
     }

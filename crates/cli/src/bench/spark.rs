@@ -39,7 +39,7 @@ pub struct SparkArguments {
     /// Write everything measured to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Directory of the Parquet files; generated where they are missing [default: data/<suite>-sf<N>].
+    /// Directory of the Parquet files; generated where they are missing [default: data/SUITE-sfN].
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// The plugin, as `dev/build-spark` makes it [default: the one under hosts/spark/target].

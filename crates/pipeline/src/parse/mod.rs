@@ -1,7 +1,7 @@
 //! Reads the exact text form that [`crate::print`] writes.
 //!
 //! Recursive descent over the words of the text; line breaks mean nothing. Nesting is bounded. What is read need not be
-//! well-formed: [`crate::verify`] tells.
+//! well-formed: [`crate::verify()`] tells.
 
 mod expression;
 mod function;

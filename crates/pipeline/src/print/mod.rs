@@ -1,7 +1,7 @@
 //! The text form of a query: what goldens and EXPLAIN show.
 //!
 //! The exact form, `Display` of [`Query`], has one line per source, step and sink and names slots by number; reading it
-//! with [`crate::parse`] gives the same query. The form for people, [`Pipeline::describe`] and [`Expr::display`], names
+//! with [`crate::parse()`] gives the same query. The form for people, [`Pipeline::describe`] and [`Expr::display`], names
 //! slots by name and leaves out what only a machine needs. Both are written by the same code.
 
 mod expression;

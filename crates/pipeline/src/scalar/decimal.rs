@@ -172,7 +172,7 @@ pub fn format(value: i128, scale: i8) -> String {
     format!("{}{whole}.{fraction}", if value < 0 { "-" } else { "" })
 }
 
-/// Reads what [`format`] wrote: exactly `scale` digits behind the point.
+/// Reads what [`format()`] wrote: exactly `scale` digits behind the point.
 pub fn parse(text: &str, scale: i8) -> Option<i128> {
     if scale <= 0 {
         let unit = power_of_ten(scale.unsigned_abs().into())?;
