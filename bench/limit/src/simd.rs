@@ -1,6 +1,6 @@
-//! Compiles a loop for AVX-512, AVX2 and the baseline, and calls the best that this processor has.
+//! Compiles a loop for AVX-512, AVX2 and the baseline, and calls the best that this CPU has.
 
-/// Defines a function whose body is compiled three times; the call chooses by what the processor has.
+/// Defines a function whose body is compiled three times; the call chooses by what the CPU has.
 macro_rules! dispatch {
     ($(#[$doc:meta])* pub fn $name:ident($($argument:ident: $kind:ty),* $(,)?) -> $result:ty $body:block) => {
         $(#[$doc])*
@@ -30,7 +30,7 @@ macro_rules! dispatch {
                     && is_x86_feature_detected!("avx512vl")
                     && is_x86_feature_detected!("avx512cd")
                 {
-                    // SAFETY: the processor has every feature the function was compiled for, as just detected.
+                    // SAFETY: the CPU has every feature the function was compiled for, as just detected.
                     return unsafe { avx512($($argument),*) };
                 }
                 if bits {

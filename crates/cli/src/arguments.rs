@@ -91,7 +91,7 @@ pub enum Command {
     Gen(GenerateArguments),
     /// Measure Tandem against other engines on the same data.
     Bench(Box<BenchArguments>),
-    /// Generate the Star Schema Benchmark, run its 13 queries on the processor and on a device, check and time them.
+    /// Generate the Star Schema Benchmark, run its 13 queries on the CPU and on a device, check and time them.
     Demo(DemoArguments),
     /// List the devices of this machine: properties, measured bandwidths, and why anything is not usable.
     Devices(DevicesArguments),

@@ -73,7 +73,7 @@ fn to_text(found: &Devices) -> String {
         text.push_str(&describe(accelerator.device().as_ref(), is_chosen(found, accelerator)));
     }
     if found.accelerators.is_empty() {
-        text.push_str("no device is usable; --mode cpu runs everything on the processor\n");
+        text.push_str("no device is usable; --mode cpu runs everything on the CPU\n");
     }
     for (what, why) in &found.unusable {
         let _ = writeln!(text, "{what} is not usable: {why}");
@@ -86,7 +86,7 @@ fn describe(device: &dyn Device, chosen: bool) -> String {
     let mut text = format!("{}  {}\n", info.id(), info.name);
     let kind = match (info.simulated, info.kind) {
         (true, kind) => format!("{kind}, simulated: its times are by model"),
-        (false, Kind::Cpu) => "cpu: kernels run on a processor, not on a GPU".to_owned(),
+        (false, Kind::Cpu) => "cpu: kernels run on a CPU, not on a GPU".to_owned(),
         (false, kind) => kind.to_string(),
     };
     let mut line = |name: &str, value: String| {

@@ -81,7 +81,7 @@ fn devices_are_listed() {
     assert!(["opencl:0  ", "kind", "GB/s to the device"].iter().all(|word| text.contains(word)), "{text}");
 }
 
-/// The processor's executor runs beside the device, and the record says what ran on what.
+/// The CPU's executor runs beside the device, and the record says what ran on what.
 #[test]
 fn devices_are_measured_against_the_processor() {
     let place = tempfile::tempdir().expect("a temporary directory can be made");

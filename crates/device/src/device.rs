@@ -11,7 +11,8 @@ use tandem_column::{Buffer, Error, Result};
 
 use crate::{Info, Memory, Program, Queue};
 
-/// A processor with memory of its own, or that pretends to have some. All methods may be called from several threads.
+/// A GPU, an accelerator or a CPU, with memory of its own or pretending to have some. All methods may be called from several
+/// threads.
 pub trait Device: Send + Sync + Debug {
     /// Returns its properties.
     fn info(&self) -> &Info;

@@ -11,7 +11,7 @@ pub enum Backend {
     Cuda,
     /// The simulator.
     Sim,
-    /// CUDA text on the processor, for tests.
+    /// CUDA text on the CPU, for tests.
     Shim,
 }
 
@@ -26,7 +26,7 @@ impl fmt::Display for Backend {
     }
 }
 
-/// The kind of processor, which decides how kernels iterate over rows.
+/// The kind of device, which decides how kernels iterate over rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A CPU: few work-items, each with a contiguous chunk.
@@ -54,7 +54,7 @@ pub struct Info {
     pub backend: Backend,
     /// The position among the devices of its backend.
     pub index: usize,
-    /// The kind of processor.
+    /// The kind of device.
     pub kind: Kind,
     /// The product's name.
     pub name: String,

@@ -15,7 +15,7 @@
 //! devices, `TANDEM_DEVICE_POOR=1` makes every device deny fp64 and 64-bit atomics. [`Search`] holds the same choices.
 //!
 //! [`Faulty`] makes any device fail on purpose; the module `conformance` (feature of that name) is what every backend
-//! must pass. The module `shim` (feature of that name) runs CUDA text on the processor, for tests; a search does not find
+//! must pass. The module `shim` (feature of that name) runs CUDA text on the CPU, for tests; a search does not find
 //! it. `unsafe` is confined to the modules that call C.
 //!
 //! Kernel text is trusted: a kernel that writes out of bounds on a CPU device writes into this process.

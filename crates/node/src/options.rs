@@ -71,7 +71,7 @@ pub struct Options {
 /// Where pipelines run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Place {
-    /// On the processor.
+    /// On the CPU.
     Cpu,
     /// On devices, where they can.
     Gpu,

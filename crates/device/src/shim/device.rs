@@ -25,7 +25,7 @@ const GARBAGE: u8 = 0xA5;
 /// Allocations of more bytes are not filled: they would only then take memory.
 const MOST_GARBAGE: usize = 1 << 20;
 
-/// A device that runs CUDA text on the processor.
+/// A device that runs CUDA text on the CPU.
 #[derive(Debug)]
 pub struct Shim {
     context: Arc<Context>,
@@ -112,7 +112,7 @@ impl Shim {
             backend: Backend::Shim,
             index: 0,
             kind: Kind::Gpu,
-            name: "CUDA text on the processor".to_owned(),
+            name: "CUDA text on the CPU".to_owned(),
             vendor: "Tandem".to_owned(),
             driver: format!("g++ {version}{sanitizers}"),
             // Stored kernels contain the header.

@@ -1,4 +1,4 @@
-//! CUDA text on the processor, for tests: g++ compiles it behind a small header, and a launch runs its threads in turn.
+//! CUDA text on the CPU, for tests: g++ compiles it behind a small header, and a launch runs its threads in turn.
 //!
 //! A [`Shim`] is a device like others whose programs are CUDA C++, so what is generated for CUDA can be run, and its
 //! results compared, where there is no NVIDIA device. [`Shim::sanitized`] adds the address and undefined-behaviour

@@ -1,4 +1,4 @@
-// CUDA C++ on the processor, for tests: what kernel text uses of it, and a launch that runs blocks and threads in turn.
+// CUDA C++ on the CPU, for tests: what kernel text uses of it, and a launch that runs blocks and threads in turn.
 //
 // The text comes behind this file, preprocessed, so that nothing defined here can change what its own macros mean. Only
 // overloads that CUDA has are defined: what does not compile there should not compile here.
