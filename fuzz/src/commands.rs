@@ -16,7 +16,7 @@ use parquet::arrow::ArrowWriter;
 use prost::Message;
 use tandem_node::{
     Client, Level, Node, Options, Place,
-    frame::{self, Frame, Kind, Lost},
+    frame::{self, FrameKind, Lost, WireFrame},
     proto,
 };
 use tandem_pipeline::{
@@ -164,24 +164,24 @@ impl Daemon {
             Some(stream) => stream,
             None => self.connect()?,
         };
-        send(&mut stream, Kind::Execute, &command.encode_to_vec())?;
+        send(&mut stream, FrameKind::Execute, &command.encode_to_vec())?;
         let mut decoder = StreamDecoder::new();
         let failure = loop {
             let frame = receive(&mut stream)?;
             match frame.kind {
-                Kind::Need => {
+                FrameKind::Need => {
                     let need: proto::Need = decode(&frame.payload, "the need").expect("the daemon writes messages");
                     for index in need.blocks {
-                        send(&mut stream, Kind::Block, &[&index.to_le_bytes(), block].concat())?;
-                        send(&mut stream, Kind::BlockEnd, &index.to_le_bytes())?;
+                        send(&mut stream, FrameKind::Block, &[&index.to_le_bytes(), block].concat())?;
+                        send(&mut stream, FrameKind::BlockEnd, &index.to_le_bytes())?;
                     }
                 }
-                Kind::Batches => {
+                FrameKind::Batches => {
                     let mut buffer = Buffer::from(frame.payload);
                     while decoder.decode(&mut buffer).expect("the daemon writes Arrow").is_some() {}
                 }
-                Kind::Trailer => break None,
-                Kind::Failure => {
+                FrameKind::Trailer => break None,
+                FrameKind::Failure => {
                     break Some(decode(&frame.payload, "the failure").expect("the daemon writes messages"));
                 }
                 other => panic!("{other:?} is no answer to a command"),
@@ -193,16 +193,16 @@ impl Daemon {
 
     fn connect(&self) -> Result<UnixStream, Lost> {
         let mut stream = UnixStream::connect(self.node.socket()).map_err(Lost::Failed)?;
-        send(&mut stream, Kind::Hello, &Client::hello().encode_to_vec())?;
-        assert_eq!(receive(&mut stream)?.kind, Kind::Welcome);
+        send(&mut stream, FrameKind::Hello, &Client::hello().encode_to_vec())?;
+        assert_eq!(receive(&mut stream)?.kind, FrameKind::Welcome);
         Ok(stream)
     }
 }
 
-fn send(stream: &mut UnixStream, kind: Kind, payload: &[u8]) -> Result<(), Lost> {
+fn send(stream: &mut UnixStream, kind: FrameKind, payload: &[u8]) -> Result<(), Lost> {
     frame::write(stream, kind, payload).map_err(Lost::Failed)
 }
 
-fn receive(stream: &mut UnixStream) -> Result<Frame, Lost> {
+fn receive(stream: &mut UnixStream) -> Result<WireFrame, Lost> {
     frame::read(stream, |_| FRAME_BYTES, || Ok::<(), io::Error>(()))
 }

@@ -2,7 +2,7 @@
 
 use prost::Message;
 use tandem_node::{
-    frame::{self, Frame, Kind, Lost},
+    frame::{self, FrameKind, Lost, WireFrame},
     proto,
 };
 use tandem_pipeline::proto::decode;
@@ -31,29 +31,29 @@ pub(crate) fn frames(bytes: &[u8]) {
     }
 }
 
-fn read(frame: &Frame) {
+fn read(frame: &WireFrame) {
     match frame.kind {
-        Kind::Hello => same::<proto::Hello>(frame),
-        Kind::Execute => same::<proto::Execute>(frame),
-        Kind::Release => same::<proto::Release>(frame),
-        Kind::Welcome => same::<proto::Welcome>(frame),
-        Kind::Need => same::<proto::Need>(frame),
-        Kind::Trailer => same::<proto::Trailer>(frame),
-        Kind::Failure => same::<proto::Failure>(frame),
-        Kind::Report => same::<proto::Report>(frame),
-        Kind::Block
-        | Kind::BlockEnd
-        | Kind::Cancel
-        | Kind::Ping
-        | Kind::Status
-        | Kind::Batches
-        | Kind::Released
-        | Kind::Pong => {}
+        FrameKind::Hello => same::<proto::Hello>(frame),
+        FrameKind::Execute => same::<proto::Execute>(frame),
+        FrameKind::Release => same::<proto::Release>(frame),
+        FrameKind::Welcome => same::<proto::Welcome>(frame),
+        FrameKind::Need => same::<proto::Need>(frame),
+        FrameKind::Trailer => same::<proto::Trailer>(frame),
+        FrameKind::Failure => same::<proto::Failure>(frame),
+        FrameKind::Report => same::<proto::Report>(frame),
+        FrameKind::Block
+        | FrameKind::BlockEnd
+        | FrameKind::Cancel
+        | FrameKind::Ping
+        | FrameKind::Status
+        | FrameKind::Batches
+        | FrameKind::Released
+        | FrameKind::Pong => {}
     }
 }
 
 /// A message that is taken comes back as it is.
-fn same<M: Message + Default + PartialEq>(frame: &Frame) {
+fn same<M: Message + Default + PartialEq>(frame: &WireFrame) {
     if let Some(message) = sound(decode::<M>(&frame.payload, "the message")) {
         let again: M = decode(&message.encode_to_vec(), "the message").expect("what was written can be read");
         assert_eq!(again.encode_to_vec(), message.encode_to_vec());

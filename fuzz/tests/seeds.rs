@@ -27,7 +27,7 @@ use prost::Message;
 use tandem_fuzz::{CODECS, Chunk, FORMS, sample, with_block};
 use tandem_node::{
     Client,
-    frame::{self, Kind},
+    frame::{self, FrameKind},
     proto,
 };
 use tandem_pipeline::{parse, proto as wire, random};
@@ -347,28 +347,28 @@ fn queries(texts: &Seeds<'_>, commands: &Seeds<'_>, frames: &Seeds<'_>) {
         messages.push(execute);
     }
     let hello = proto::Hello { application: "app".to_owned(), token: "secret".to_owned(), ..Client::hello() };
-    let mut parts: Vec<(Kind, Vec<u8>)> = vec![
-        (Kind::Hello, hello.encode_to_vec()),
-        (Kind::Block, [&[0; 4], &keys[..]].concat()),
-        (Kind::BlockEnd, vec![0; 4]),
-        (Kind::Cancel, vec![]),
-        (Kind::Release, proto::Release { application: "app".to_owned() }.encode_to_vec()),
-        (Kind::Ping, b"tandem".to_vec()),
-        (Kind::Status, vec![]),
+    let mut parts: Vec<(FrameKind, Vec<u8>)> = vec![
+        (FrameKind::Hello, hello.encode_to_vec()),
+        (FrameKind::Block, [&[0; 4], &keys[..]].concat()),
+        (FrameKind::BlockEnd, vec![0; 4]),
+        (FrameKind::Cancel, vec![]),
+        (FrameKind::Release, proto::Release { application: "app".to_owned() }.encode_to_vec()),
+        (FrameKind::Ping, b"tandem".to_vec()),
+        (FrameKind::Status, vec![]),
         (
-            Kind::Welcome,
+            FrameKind::Welcome,
             proto::Welcome { protocol: 1, devices: vec!["d".to_owned()], ..Default::default() }.encode_to_vec(),
         ),
-        (Kind::Need, proto::Need { blocks: vec![0, 1, 300] }.encode_to_vec()),
+        (FrameKind::Need, proto::Need { blocks: vec![0, 1, 300] }.encode_to_vec()),
         (
-            Kind::Trailer,
+            FrameKind::Trailer,
             proto::Trailer { rows_in: 7, pipelines: vec![Default::default()], ..Default::default() }.encode_to_vec(),
         ),
-        (Kind::Failure, proto::Failure { class: 1, message: "no".to_owned(), retryable: true }.encode_to_vec()),
-        (Kind::Report, proto::Report { draining: true, ..Default::default() }.encode_to_vec()),
+        (FrameKind::Failure, proto::Failure { class: 1, message: "no".to_owned(), retryable: true }.encode_to_vec()),
+        (FrameKind::Report, proto::Report { draining: true, ..Default::default() }.encode_to_vec()),
     ];
     let short = messages.iter().map(Message::encode_to_vec).filter(|message| message.len() < 500);
-    parts.extend(short.map(|message| (Kind::Execute, message)));
+    parts.extend(short.map(|message| (FrameKind::Execute, message)));
     for part in parts.chunks(1).chain([&parts[..6]]) {
         let mut stream = Vec::new();
         for (kind, payload) in part {

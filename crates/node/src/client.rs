@@ -16,7 +16,7 @@ use tandem_column::{Error, Result};
 use tandem_pipeline::proto::decode;
 
 use crate::{
-    frame::{self, Frame, Kind, Lost, PROTOCOL},
+    frame::{self, FrameKind, Lost, PROTOCOL, WireFrame},
     proto, tls,
     trust::{self, Untrusted},
 };
@@ -102,7 +102,7 @@ impl Stop {
     pub fn cancel(&self) {
         let _whole = self.writing.lock();
         // A daemon that is gone has stopped.
-        let _ = frame::write(&mut &*self.stream, Kind::Cancel, &[]);
+        let _ = frame::write(&mut &*self.stream, FrameKind::Cancel, &[]);
     }
 
     /// Closes the connection, which stops its command, also while the daemon takes nothing.
@@ -158,8 +158,8 @@ impl Client {
 
     fn greet(stream: UnixStream, hello: &proto::Hello) -> Result<Client, Failed> {
         let mut client = Client { stream: Arc::new(stream), writing: Arc::default(), welcome: Default::default() };
-        client.send(Kind::Hello, &hello.encode_to_vec())?;
-        let welcome = client.receive(Kind::Welcome)?;
+        client.send(FrameKind::Hello, &hello.encode_to_vec())?;
+        let welcome = client.receive(FrameKind::Welcome)?;
         client.welcome = decode(&welcome, "the daemon's greeting")?;
         Ok(client)
     }
@@ -174,7 +174,7 @@ impl Client {
         Stop { stream: self.stream.clone(), writing: self.writing.clone() }
     }
 
-    fn send(&self, kind: Kind, payload: &[u8]) -> Result<(), Failed> {
+    fn send(&self, kind: FrameKind, payload: &[u8]) -> Result<(), Failed> {
         let whole = self.writing.lock();
         let written = frame::write(&mut &*self.stream, kind, payload);
         drop(whole);
@@ -187,9 +187,9 @@ impl Client {
         }
     }
 
-    fn next(&self) -> Result<Frame, Failed> {
+    fn next(&self) -> Result<WireFrame, Failed> {
         match frame::read(&mut &*self.stream, |_| MOST_BYTES, || Ok(())) {
-            Ok(frame) if frame.kind == Kind::Failure => {
+            Ok(frame) if frame.kind == FrameKind::Failure => {
                 let failure: proto::Failure = decode(&frame.payload, "the daemon's answer")?;
                 let class = proto::Class::try_from(failure.class).unwrap_or(proto::Class::Internal);
                 Err(Failed { class, message: failure.message, retryable: failure.retryable })
@@ -201,7 +201,7 @@ impl Client {
         }
     }
 
-    fn receive(&mut self, kind: Kind) -> Result<Vec<u8>, Failed> {
+    fn receive(&mut self, kind: FrameKind) -> Result<Vec<u8>, Failed> {
         let frame = self.next()?;
         match frame.kind == kind {
             true => Ok(frame.payload),
@@ -236,12 +236,12 @@ impl Client {
         mut block: impl FnMut(usize) -> Result<Block>,
         mut rows: impl FnMut(RecordBatch) -> Result<()>,
     ) -> Result<(SchemaRef, proto::Trailer), Failed> {
-        self.send(Kind::Execute, &command.encode_to_vec())?;
+        self.send(FrameKind::Execute, &command.encode_to_vec())?;
         let mut decoder = StreamDecoder::new();
         loop {
             let frame = self.next()?;
             match frame.kind {
-                Kind::Need => {
+                FrameKind::Need => {
                     let need: proto::Need = decode(&frame.payload, "the daemon's need")?;
                     for index in need.blocks {
                         // Without its block the command cannot go on, nor can others that wait for it.
@@ -249,7 +249,7 @@ impl Client {
                         self.send_block(index, &block)?;
                     }
                 }
-                Kind::Batches => {
+                FrameKind::Batches => {
                     let mut buffer = Buffer::from(frame.payload);
                     loop {
                         let decoded = decoder.decode(&mut buffer).map_err(|error| Failed::lost(&error))?;
@@ -260,13 +260,13 @@ impl Client {
                         }
                     }
                 }
-                Kind::Trailer => {
+                FrameKind::Trailer => {
                     let trailer: proto::Trailer = decode(&frame.payload, "the daemon's trailer")?;
                     let schema = decoder.schema().ok_or_else(|| Failed::lost(&"the rows have no schema"))?;
                     return Ok((schema, trailer));
                 }
                 // Answers to what was asked before.
-                Kind::Pong | Kind::Report => {}
+                FrameKind::Pong | FrameKind::Report => {}
                 other => return Err(Failed::lost(&format_args!("{other:?} came within a command"))),
             }
         }
@@ -281,9 +281,9 @@ impl Client {
         };
         write(&mut bytes).map_err(Error::from)?;
         for part in bytes.chunks(FRAME_BYTES) {
-            self.send(Kind::Block, &[&index.to_le_bytes(), part].concat())?;
+            self.send(FrameKind::Block, &[&index.to_le_bytes(), part].concat())?;
         }
-        self.send(Kind::BlockEnd, &index.to_le_bytes())
+        self.send(FrameKind::BlockEnd, &index.to_le_bytes())
     }
 
     /// Asks whether the daemon answers.
@@ -291,8 +291,8 @@ impl Client {
     /// # Errors
     /// If it does not.
     pub fn ping(&mut self) -> Result<(), Failed> {
-        self.send(Kind::Ping, b"tandem")?;
-        self.receive(Kind::Pong).map(drop)
+        self.send(FrameKind::Ping, b"tandem")?;
+        self.receive(FrameKind::Pong).map(drop)
     }
 
     /// Asks how the daemon is.
@@ -300,8 +300,8 @@ impl Client {
     /// # Errors
     /// If it does not answer.
     pub fn status(&mut self) -> Result<proto::Report, Failed> {
-        self.send(Kind::Status, &[])?;
-        let payload = self.receive(Kind::Report)?;
+        self.send(FrameKind::Status, &[])?;
+        let payload = self.receive(FrameKind::Report)?;
         Ok(decode(&payload, "the daemon's report")?)
     }
 
@@ -311,7 +311,7 @@ impl Client {
     /// If the daemon does not answer.
     pub fn release(&mut self, application: &str) -> Result<(), Failed> {
         let release = proto::Release { application: application.to_owned() };
-        self.send(Kind::Release, &release.encode_to_vec())?;
-        self.receive(Kind::Released).map(drop)
+        self.send(FrameKind::Release, &release.encode_to_vec())?;
+        self.receive(FrameKind::Released).map(drop)
     }
 }

@@ -29,7 +29,7 @@ use crate::{
     connections::{GREETING, Link, NoPlace, Side},
     daemon::Daemon,
     deadline::Until,
-    frame::{self, Frame, Kind, Lost, PROTOCOL},
+    frame::{self, FrameKind, Lost, PROTOCOL, WireFrame},
     metrics::{self, Counters},
     proto,
 };
@@ -59,7 +59,7 @@ pub(crate) enum Incoming {
     /// A command.
     Execute(Vec<u8>, Current),
     /// Any other frame.
-    Other(Frame),
+    Other(WireFrame),
 }
 
 /// The writing side of a connection.
@@ -70,7 +70,7 @@ pub(crate) struct Writer<'s> {
 
 impl Writer<'_> {
     /// Writes a frame whole. A stream that fails is closed, so that the reading side notices.
-    pub(crate) fn send(&self, kind: Kind, payload: &[u8]) -> io::Result<()> {
+    pub(crate) fn send(&self, kind: FrameKind, payload: &[u8]) -> io::Result<()> {
         let _whole = self.frame.lock();
         let mut stream = self.stream;
         frame::write(&mut stream, kind, payload).inspect_err(|_| drop(stream.shutdown(Shutdown::Both)))
@@ -79,7 +79,7 @@ impl Writer<'_> {
     fn fail(&self, class: proto::Class, message: &str) {
         let failure = proto::Failure { class: class as i32, message: message.to_owned(), retryable: false };
         // The client may be gone: then there is nobody to tell.
-        let _ = self.send(Kind::Failure, &failure.encode_to_vec());
+        let _ = self.send(FrameKind::Failure, &failure.encode_to_vec());
     }
 }
 
@@ -87,7 +87,7 @@ impl Writer<'_> {
 pub(crate) fn turn_away(stream: &UnixStream) {
     // Nothing that waits for a client may hold up those who are accepted.
     let _ = stream.set_write_timeout(Some(Duration::from_millis(100)));
-    let _ = frame::write(&mut &*stream, Kind::Failure, &no_place(NoPlace::Ending, 0).encode_to_vec());
+    let _ = frame::write(&mut &*stream, FrameKind::Failure, &no_place(NoPlace::Ending, 0).encode_to_vec());
     let _ = stream.shutdown(Shutdown::Both);
 }
 
@@ -168,7 +168,7 @@ fn greet(
     };
     let mut greeting = Until { stream, deadline: Instant::now() + GREETING };
     let frame = match frame::read(&mut greeting, |_| GREETING_BYTES, || Ok(())) {
-        Ok(frame) if frame.kind == Kind::Hello => frame,
+        Ok(frame) if frame.kind == FrameKind::Hello => frame,
         Ok(_) => return refuse("a connection begins with a greeting (HELLO)"),
         Err(Lost::Refused(reason)) => return refuse(&reason),
         Err(Lost::Closed | Lost::Failed(_)) => return None,
@@ -198,7 +198,7 @@ fn greet(
         let failure = no_place(reason, daemon.options.max_connections);
         daemon.log.event(Level::Warn, "refused", &[("reason", &failure.message)]);
         // The client may be gone: then there is nobody to tell.
-        let _ = writer.send(Kind::Failure, &failure.encode_to_vec());
+        let _ = writer.send(FrameKind::Failure, &failure.encode_to_vec());
         return None;
     }
     let welcome = proto::Welcome {
@@ -211,7 +211,7 @@ fn greet(
         devices: daemon.devices.iter().map(|device| device.label()).collect(),
         query_version: tandem_pipeline::proto::VERSION,
     };
-    writer.send(Kind::Welcome, &welcome.encode_to_vec()).ok()?;
+    writer.send(FrameKind::Welcome, &welcome.encode_to_vec()).ok()?;
     Some(hello)
 }
 
@@ -224,7 +224,7 @@ fn read_frames(
     sender: SyncSender<Incoming>,
 ) {
     let limit = daemon.options.max_message << 20;
-    let most = |kind: Kind| if kind == Kind::Execute { limit / EXECUTE_SHARE } else { limit };
+    let most = |kind: FrameKind| if kind == FrameKind::Execute { limit / EXECUTE_SHARE } else { limit };
     let begun = || stream.set_read_timeout(Some(daemon.options.client_timeout()));
     let refused = loop {
         if stream.set_read_timeout(None).is_err() {
@@ -236,25 +236,25 @@ fn read_frames(
             Err(Lost::Closed | Lost::Failed(_)) => break None,
         };
         let handed_on = match frame.kind {
-            Kind::Ping if frame.payload.len() > PING_BYTES => break Some("a ping is too long".to_owned()),
-            Kind::Ping => writer.send(Kind::Pong, &frame.payload).is_ok(),
-            Kind::Status => writer.send(Kind::Report, &metrics::report(daemon).encode_to_vec()).is_ok(),
-            Kind::Cancel => {
+            FrameKind::Ping if frame.payload.len() > PING_BYTES => break Some("a ping is too long".to_owned()),
+            FrameKind::Ping => writer.send(FrameKind::Pong, &frame.payload).is_ok(),
+            FrameKind::Status => writer.send(FrameKind::Report, &metrics::report(daemon).encode_to_vec()).is_ok(),
+            FrameKind::Cancel => {
                 if let Some(running) = &*current.lock() {
                     running.cancel.cancel();
                 }
                 true
             }
-            Kind::Execute | Kind::Release if current.lock().is_some() => {
+            FrameKind::Execute | FrameKind::Release if current.lock().is_some() => {
                 break Some("one command at a time: wait for the end of the last one".to_owned());
             }
-            Kind::Execute => {
+            FrameKind::Execute => {
                 let running = current.lock().insert(Current::default()).clone();
                 sender.send(Incoming::Execute(frame.payload, running)).is_ok()
             }
-            Kind::Release => sender.send(Incoming::Other(frame)).is_ok(),
+            FrameKind::Release => sender.send(Incoming::Other(frame)).is_ok(),
             // Nothing that no command takes may keep this thread from seeing the client's end.
-            Kind::Block | Kind::BlockEnd => {
+            FrameKind::Block | FrameKind::BlockEnd => {
                 let wanted =
                     current.lock().as_ref().is_some_and(|running| running.wants_blocks.load(Ordering::Relaxed));
                 !wanted || sender.send(Incoming::Other(frame)).is_ok()
@@ -293,13 +293,13 @@ fn run_commands(
                 // Before the answer: the client may send its next command as soon as it has it.
                 *current.lock() = None;
                 match ended {
-                    Ok(trailer) => writer.send(Kind::Trailer, &trailer.encode_to_vec()),
-                    Err(failure) => writer.send(Kind::Failure, &failure.encode_to_vec()),
+                    Ok(trailer) => writer.send(FrameKind::Trailer, &trailer.encode_to_vec()),
+                    Err(failure) => writer.send(FrameKind::Failure, &failure.encode_to_vec()),
                 }
             }
-            Incoming::Other(frame) if frame.kind == Kind::Release => match released(daemon, &frame) {
-                Ok(()) => writer.send(Kind::Released, &[]),
-                Err(error) => writer.send(Kind::Failure, &command::failure(&error).encode_to_vec()),
+            Incoming::Other(frame) if frame.kind == FrameKind::Release => match released(daemon, &frame) {
+                Ok(()) => writer.send(FrameKind::Released, &[]),
+                Err(error) => writer.send(FrameKind::Failure, &command::failure(&error).encode_to_vec()),
             },
             // A block of a command that has failed meanwhile.
             Incoming::Other(_) => Ok(()),
@@ -310,7 +310,7 @@ fn run_commands(
     }
 }
 
-fn released(daemon: &Daemon, frame: &Frame) -> Result<()> {
+fn released(daemon: &Daemon, frame: &WireFrame) -> Result<()> {
     let release: proto::Release = decode(&frame.payload, "the release")?;
     daemon.blocks.release(&release.application);
     Ok(())

@@ -13,7 +13,7 @@ const FIRST_ROOM: usize = 1 << 20;
 #[allow(missing_docs)] // documented in proto/node.proto
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum FrameKind {
     Hello = 1,
     Execute = 2,
     Block = 3,
@@ -32,32 +32,32 @@ pub enum Kind {
     Report = 72,
 }
 
-impl Kind {
-    const ALL: [Kind; 16] = [
-        Kind::Hello,
-        Kind::Execute,
-        Kind::Block,
-        Kind::BlockEnd,
-        Kind::Cancel,
-        Kind::Release,
-        Kind::Ping,
-        Kind::Status,
-        Kind::Welcome,
-        Kind::Need,
-        Kind::Batches,
-        Kind::Trailer,
-        Kind::Failure,
-        Kind::Released,
-        Kind::Pong,
-        Kind::Report,
+impl FrameKind {
+    const ALL: [FrameKind; 16] = [
+        FrameKind::Hello,
+        FrameKind::Execute,
+        FrameKind::Block,
+        FrameKind::BlockEnd,
+        FrameKind::Cancel,
+        FrameKind::Release,
+        FrameKind::Ping,
+        FrameKind::Status,
+        FrameKind::Welcome,
+        FrameKind::Need,
+        FrameKind::Batches,
+        FrameKind::Trailer,
+        FrameKind::Failure,
+        FrameKind::Released,
+        FrameKind::Pong,
+        FrameKind::Report,
     ];
 }
 
 /// A frame.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Frame {
+pub struct WireFrame {
     /// What it is.
-    pub kind: Kind,
+    pub kind: FrameKind,
     /// What it carries.
     pub payload: Vec<u8>,
 }
@@ -80,9 +80,9 @@ pub enum Lost {
 /// [`Lost`], after which the stream cannot be read any further.
 pub fn read(
     stream: &mut impl Read,
-    most: impl FnOnce(Kind) -> usize,
+    most: impl FnOnce(FrameKind) -> usize,
     begun: impl FnOnce() -> io::Result<()>,
-) -> Result<Frame, Lost> {
+) -> Result<WireFrame, Lost> {
     let mut header = [0; HEADER];
     loop {
         match stream.read(&mut header[..1]) {
@@ -95,7 +95,7 @@ pub fn read(
     begun().map_err(Lost::Failed)?;
     stream.read_exact(&mut header[1..]).map_err(Lost::Failed)?;
     let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize;
-    let Some(kind) = Kind::ALL.into_iter().find(|kind| *kind as u8 == header[4]) else {
+    let Some(kind) = FrameKind::ALL.into_iter().find(|kind| *kind as u8 == header[4]) else {
         return Err(Lost::Refused(format!(
             "a frame of unknown kind: use a client and a daemon of one release ({})",
             header[4]
@@ -110,7 +110,7 @@ pub fn read(
     let mut payload = Vec::with_capacity(length.min(FIRST_ROOM));
     stream.take(length as u64).read_to_end(&mut payload).map_err(Lost::Failed)?;
     match payload.len() == length {
-        true => Ok(Frame { kind, payload }),
+        true => Ok(WireFrame { kind, payload }),
         false => Err(Lost::Failed(io::ErrorKind::UnexpectedEof.into())),
     }
 }
@@ -119,7 +119,7 @@ pub fn read(
 ///
 /// # Errors
 /// Those of the stream.
-pub fn write(stream: &mut impl Write, kind: Kind, payload: &[u8]) -> io::Result<()> {
+pub fn write(stream: &mut impl Write, kind: FrameKind, payload: &[u8]) -> io::Result<()> {
     let length = u32::try_from(payload.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     let mut header = [0; HEADER];
     header[..4].copy_from_slice(&length.to_le_bytes());

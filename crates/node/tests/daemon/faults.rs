@@ -9,7 +9,7 @@ use std::{
 use prost::Message;
 use tandem_node::{
     Client,
-    frame::{self, Kind},
+    frame::{self, FrameKind},
     proto::Class,
 };
 
@@ -203,15 +203,15 @@ fn a_client_that_hangs_is_given_up() {
     let text = "pipeline 0\n  scan sales [id@0: int32?, region@1: string?]\n  materialize output ($0, $1)\n";
     let execute = command(text, vec![whole(&path); 50]);
     let mut stream = UnixStream::connect(&running.socket).unwrap();
-    frame::write(&mut stream, Kind::Hello, &Client::hello().encode_to_vec()).unwrap();
-    frame::write(&mut stream, Kind::Execute, &execute.encode_to_vec()).unwrap();
+    frame::write(&mut stream, FrameKind::Hello, &Client::hello().encode_to_vec()).unwrap();
+    frame::write(&mut stream, FrameKind::Execute, &execute.encode_to_vec()).unwrap();
     // Nobody reads the answer, nor sends the block of another command, nor the rest of a frame.
     let blocked = with_block(command(JOIN, vec![whole(&path)]), "never");
     let mut other = UnixStream::connect(&running.socket).unwrap();
-    frame::write(&mut other, Kind::Hello, &Client::hello().encode_to_vec()).unwrap();
-    frame::write(&mut other, Kind::Execute, &blocked.encode_to_vec()).unwrap();
+    frame::write(&mut other, FrameKind::Hello, &Client::hello().encode_to_vec()).unwrap();
+    frame::write(&mut other, FrameKind::Execute, &blocked.encode_to_vec()).unwrap();
     let mut half = UnixStream::connect(&running.socket).unwrap();
-    frame::write(&mut half, Kind::Hello, &Client::hello().encode_to_vec()).unwrap();
+    frame::write(&mut half, FrameKind::Hello, &Client::hello().encode_to_vec()).unwrap();
     std::io::Write::write_all(&mut half, &[100, 0, 0, 0, 2, 1, 2, 3]).unwrap();
     let observer = std::cell::RefCell::new(running.client());
     eventually("all commands begin", || observer.borrow_mut().status().unwrap().commands == 2);

@@ -21,7 +21,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tandem_node::{
     Client,
-    frame::{self, Kind},
+    frame::{self, FrameKind},
     proto::{self, Class},
 };
 use tandem_pipeline::{Expr, Type, Value, proto as wire};
@@ -41,17 +41,17 @@ fn connect(running: &Running) -> UnixStream {
 /// Sends a greeting and bytes, and returns the failure that comes back, if one does.
 fn failure(running: &Running, bytes: &[u8]) -> Option<proto::Failure> {
     let mut stream = connect(running);
-    frame::write(&mut stream, Kind::Hello, &Client::hello().encode_to_vec()).unwrap();
+    frame::write(&mut stream, FrameKind::Hello, &Client::hello().encode_to_vec()).unwrap();
     stream.write_all(bytes).unwrap();
     loop {
         let frame = frame::read(&mut stream, |_| 1 << 20, || Ok(())).ok()?;
-        if frame.kind == Kind::Failure {
+        if frame.kind == FrameKind::Failure {
             return Some(proto::Failure::decode(frame.payload.as_slice()).unwrap());
         }
     }
 }
 
-fn framed(kind: Kind, payload: &[u8]) -> Vec<u8> {
+fn framed(kind: FrameKind, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     frame::write(&mut bytes, kind, payload).unwrap();
     bytes
@@ -65,20 +65,20 @@ fn the_rules_of_frames() {
     assert!(unknown.class == Class::Protocol as i32 && unknown.message.contains("unknown kind"), "{unknown:?}");
     let large = refused(&[0xff, 0xff, 0xff, 0x7f, 2]);
     assert!(large.message.contains("--max-message"), "{large:?}");
-    let wrong_way = refused(&framed(Kind::Trailer, &[]));
+    let wrong_way = refused(&framed(FrameKind::Trailer, &[]));
     assert!(wrong_way.message.contains("no such frame"), "{wrong_way:?}");
-    let twice = [framed(Kind::Execute, &endless(&running)), framed(Kind::Execute, &[])].concat();
+    let twice = [framed(FrameKind::Execute, &endless(&running)), framed(FrameKind::Execute, &[])].concat();
     assert!(refused(&twice).message.contains("one command at a time"));
-    let empty = refused(&framed(Kind::Execute, &[]));
+    let empty = refused(&framed(FrameKind::Execute, &[]));
     assert!(empty.class == Class::Input as i32 && empty.message.contains("no query"), "{empty:?}");
-    let fields = refused(&framed(Kind::Execute, &[0xfa, 0x01, 0x00]));
+    let fields = refused(&framed(FrameKind::Execute, &[0xfa, 0x01, 0x00]));
     assert!(fields.message.contains("fields that are not known"), "{fields:?}");
-    assert!(refused(&framed(Kind::Ping, &[0; 100])).message.contains("ping"));
+    assert!(refused(&framed(FrameKind::Ping, &[0; 100])).message.contains("ping"));
     let hello = |hello: &proto::Hello| {
         let mut stream = connect(&running);
-        frame::write(&mut stream, Kind::Hello, &hello.encode_to_vec()).unwrap();
+        frame::write(&mut stream, FrameKind::Hello, &hello.encode_to_vec()).unwrap();
         let frame = frame::read(&mut stream, |_| 1 << 20, || Ok(())).unwrap();
-        assert_eq!(frame.kind, Kind::Failure);
+        assert_eq!(frame.kind, FrameKind::Failure);
         let mut rest = Vec::new();
         assert_eq!(stream.read_to_end(&mut rest).unwrap(), 0, "the daemon closes");
         proto::Failure::decode(frame.payload.as_slice()).unwrap().message
@@ -124,9 +124,9 @@ fn deep_and_odd_queries() {
 }
 
 /// Sends a command whose block is these bytes, and returns the frame that ends it.
-fn answer(running: &Running, execute: &proto::Execute, block: &[u8]) -> frame::Frame {
+fn answer(running: &Running, execute: &proto::Execute, block: &[u8]) -> frame::WireFrame {
     let mut stream = connect(running);
-    let mut next = |frames: &[Vec<u8>], wanted: &[Kind]| {
+    let mut next = |frames: &[Vec<u8>], wanted: &[FrameKind]| {
         stream.write_all(&frames.concat()).unwrap();
         loop {
             let frame = frame::read(&mut stream, |_| 1 << 20, || Ok(())).unwrap();
@@ -135,10 +135,10 @@ fn answer(running: &Running, execute: &proto::Execute, block: &[u8]) -> frame::F
             }
         }
     };
-    let hello = framed(Kind::Hello, &Client::hello().encode_to_vec());
-    next(&[hello, framed(Kind::Execute, &execute.encode_to_vec())], &[Kind::Need]);
-    let block = [framed(Kind::Block, &[&[0; 4], block].concat()), framed(Kind::BlockEnd, &[0; 4])];
-    next(&block, &[Kind::Failure, Kind::Trailer])
+    let hello = framed(FrameKind::Hello, &Client::hello().encode_to_vec());
+    next(&[hello, framed(FrameKind::Execute, &execute.encode_to_vec())], &[FrameKind::Need]);
+    let block = [framed(FrameKind::Block, &[&[0; 4], block].concat()), framed(FrameKind::BlockEnd, &[0; 4])];
+    next(&block, &[FrameKind::Failure, FrameKind::Trailer])
 }
 
 /// Makes an Arrow stream of a batch.
@@ -168,7 +168,7 @@ fn damaged_blocks() {
         let execute = with_block(command(JOIN, vec![whole(&path)]), &format!("attack {attack}"));
         // Some damage leaves a block that is a block.
         let frame = answer(&running, &execute, &bytes);
-        if frame.kind == Kind::Failure {
+        if frame.kind == FrameKind::Failure {
             let failure = proto::Failure::decode(frame.payload.as_slice()).unwrap();
             assert_ne!(failure.class, Class::Internal as i32, "{failure:?}");
         }
@@ -185,13 +185,13 @@ fn blocks_that_are_less_than_they_say() {
     let execute = |key: &str| with_block(command(JOIN, vec![whole(&path)]), key);
     let refused = |block: &[u8], class: Class, words: &str| {
         let frame = answer(&running, &execute("refused"), block);
-        assert_eq!(frame.kind, Kind::Failure, "{words}");
+        assert_eq!(frame.kind, FrameKind::Failure, "{words}");
         let failure = proto::Failure::decode(frame.payload.as_slice()).unwrap();
         assert!(failure.class == class as i32 && failure.message.contains(words), "{failure:?}");
     };
     let batch = &keys(50).batches[0];
     let good = arrow_stream(batch, IpcWriteOptions::default()).unwrap();
-    assert_eq!(answer(&running, &execute("good"), &good).kind, Kind::Trailer);
+    assert_eq!(answer(&running, &execute("good"), &good).kind, FrameKind::Trailer);
     for cut in (0..good.len()).step_by(8) {
         refused(&good[..cut], Class::Input, "cut off");
     }
@@ -244,7 +244,7 @@ fn blocks_that_share_their_bytes() {
     let refused = |key: &str, block: Vec<u8>, words: &str| {
         let execute = with_block(command(JOIN, vec![whole(&path)]), key);
         let frame = answer(&running, &execute, &block);
-        assert_eq!(frame.kind, Kind::Failure, "{words}");
+        assert_eq!(frame.kind, FrameKind::Failure, "{words}");
         let failure = proto::Failure::decode(frame.payload.as_slice()).unwrap();
         assert!(failure.class == Class::Input as i32 && failure.message.contains(words), "{failure:?}");
     };
@@ -280,12 +280,12 @@ fn stray_frames_do_not_hide_the_end_of_a_client() {
     let execute = with_block(command(ENDLESS, vec![whole(&path); 50]), "endless");
     let block = arrow_stream(&keys(100_000).batches[0], IpcWriteOptions::default()).unwrap();
     let mut stream = connect(&running);
-    frame::write(&mut stream, Kind::Hello, &Client::hello().encode_to_vec()).unwrap();
-    frame::write(&mut stream, Kind::Execute, &execute.encode_to_vec()).unwrap();
-    while frame::read(&mut stream, |_| 1 << 20, || Ok(())).unwrap().kind != Kind::Need {}
-    frame::write(&mut stream, Kind::Block, &[&[0; 4], block.as_slice()].concat()).unwrap();
+    frame::write(&mut stream, FrameKind::Hello, &Client::hello().encode_to_vec()).unwrap();
+    frame::write(&mut stream, FrameKind::Execute, &execute.encode_to_vec()).unwrap();
+    while frame::read(&mut stream, |_| 1 << 20, || Ok(())).unwrap().kind != FrameKind::Need {}
+    frame::write(&mut stream, FrameKind::Block, &[&[0; 4], block.as_slice()].concat()).unwrap();
     for _ in 0..10 {
-        frame::write(&mut stream, Kind::BlockEnd, &[0; 4]).unwrap();
+        frame::write(&mut stream, FrameKind::BlockEnd, &[0; 4]).unwrap();
     }
     let observer = std::cell::RefCell::new(running.client());
     eventually("the command has its block", || observer.borrow_mut().status().unwrap().blocks == 1);
@@ -298,7 +298,7 @@ fn stray_frames_do_not_hide_the_end_of_a_client() {
 fn slow_greetings() {
     let running = Running::start(|options| options.max_connections = 1);
     let mut stream = connect(&running);
-    stream.write_all(&[0, 0x80, 0, 0, Kind::Hello as u8]).unwrap();
+    stream.write_all(&[0, 0x80, 0, 0, FrameKind::Hello as u8]).unwrap();
     let began = std::time::Instant::now();
     while stream.write_all(&[0]).is_ok() {
         assert!(began.elapsed() < PATIENCE, "the daemon waits for ever");
@@ -319,14 +319,14 @@ fn random_frames() {
     let path = running.sales();
     let rng = &mut ChaCha8Rng::seed_from_u64(seed());
     let honest = [
-        framed(Kind::Hello, &Client::hello().encode_to_vec()),
-        framed(Kind::Execute, &command(&by_region(0), vec![whole(&path)]).encode_to_vec()),
-        framed(Kind::Status, &[]),
-        framed(Kind::Cancel, &[]),
-        framed(Kind::Execute, &endless(&running)),
-        framed(Kind::Block, &[0; 100]),
-        framed(Kind::BlockEnd, &[0; 4]),
-        framed(Kind::Release, &proto::Release { application: "app-1".into() }.encode_to_vec()),
+        framed(FrameKind::Hello, &Client::hello().encode_to_vec()),
+        framed(FrameKind::Execute, &command(&by_region(0), vec![whole(&path)]).encode_to_vec()),
+        framed(FrameKind::Status, &[]),
+        framed(FrameKind::Cancel, &[]),
+        framed(FrameKind::Execute, &endless(&running)),
+        framed(FrameKind::Block, &[0; 100]),
+        framed(FrameKind::BlockEnd, &[0; 4]),
+        framed(FrameKind::Release, &proto::Release { application: "app-1".into() }.encode_to_vec()),
     ];
     for attack in 0..ATTACKS {
         let mut bytes = honest[0].clone();

@@ -12,7 +12,7 @@ use prost::Message;
 use rustix::process::{Pid, Signal, kill_process};
 use tandem_node::{
     Client,
-    frame::{self, Kind},
+    frame::{self, FrameKind},
 };
 
 use crate::fixture::*;
@@ -67,7 +67,7 @@ fn survives_running_out_of_descriptors() {
     let mut client = Client::connect(&socket, "app").unwrap();
     let greeted = |_| {
         let mut stream = UnixStream::connect(&socket).unwrap();
-        frame::write(&mut stream, Kind::Hello, &Client::hello().encode_to_vec()).unwrap();
+        frame::write(&mut stream, FrameKind::Hello, &Client::hello().encode_to_vec()).unwrap();
         stream
     };
     for _ in 0..2 {
