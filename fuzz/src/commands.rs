@@ -15,7 +15,7 @@ use arrow::{
 use parquet::arrow::ArrowWriter;
 use prost::Message;
 use tandem_node::{
-    Client, Level, Node, Options, Place,
+    Client, Executor, Level, Node, Options,
     frame::{self, FrameKind, Lost, WireFrame},
     proto,
 };
@@ -121,7 +121,7 @@ fn start() -> Daemon {
         cache: 16,
         blocks: 16,
         memory_limit: 64,
-        mode: Place::Cpu,
+        mode: Executor::Cpu,
         log: Level::Error,
         ..Options::default()
     };

@@ -23,12 +23,12 @@ use tandem_runtime::{Cancel, Inputs, MemoryBudget, Options, QueryMetrics};
 use tandem_scan::{Hold, LoadMetrics, Loading, Split, SplitColumn};
 
 use crate::{
-    Level, Place, arrival,
+    Executor, Level, arrival,
     blocks::{Flight, Found, Key},
     bounds,
     connection::{Current, Incoming, Writer},
     daemon::Daemon,
-    frame::Kind,
+    frame::FrameKind,
     metrics::Counters,
     proto,
 };
@@ -171,14 +171,14 @@ impl Command<'_> {
         let began = Instant::now();
         let place = match proto::Mode::try_from(execute.mode) {
             Ok(proto::Mode::Unspecified) => self.daemon.options.mode,
-            Ok(proto::Mode::Cpu) => Place::Cpu,
-            Ok(proto::Mode::Gpu) => Place::Gpu,
+            Ok(proto::Mode::Cpu) => Executor::Cpu,
+            Ok(proto::Mode::Gpu) => Executor::Gpu,
             Err(_) => return Err(Error::input("the mode is not known here: use a client and a daemon of one release")),
         };
         let devices = match place {
-            Place::Cpu => Vec::new(),
-            Place::Gpu if self.daemon.devices.is_empty() => tandem_runtime::devices().chosen()?,
-            Place::Gpu => self.daemon.devices.clone(),
+            Executor::Cpu => Vec::new(),
+            Executor::Gpu if self.daemon.devices.is_empty() => tandem_runtime::devices().chosen()?,
+            Executor::Gpu => self.daemon.devices.clone(),
         };
         let options = Options { memory, cancel: self.cancel.clone(), devices, ..Options::default() };
         let execution = self.daemon.runtime.execute(&query, &inputs, &options)?;
@@ -286,7 +286,7 @@ impl Command<'_> {
     ) -> Result<Vec<(usize, Arc<Table>)>> {
         let need = proto::Need { blocks: flights.iter().map(|(index, _)| *index as u32).collect() };
         self.wants_blocks.store(true, Ordering::Relaxed);
-        self.writer.send(Kind::Need, &need.encode_to_vec()).map_err(|_| Error::cancelled())?;
+        self.writer.send(FrameKind::Need, &need.encode_to_vec()).map_err(|_| Error::cancelled())?;
         let limit = self.daemon.options.blocks << 20;
         let mut parts: HashMap<usize, Vec<u8>> = HashMap::new();
         let (mut bytes, mut found) = (0, Vec::new());
@@ -300,7 +300,7 @@ impl Command<'_> {
             let Some(at) = flights.iter().position(|(wanted, _)| *wanted == index) else {
                 return Err(Error::input(format!("block {index} was not asked for: send those that NEED lists")));
             };
-            if frame.kind == Kind::Block {
+            if frame.kind == FrameKind::Block {
                 bytes += payload.len();
                 if bytes > limit {
                     let limit = limit >> 20;
@@ -326,12 +326,14 @@ impl Command<'_> {
     }
 
     /// Waits for the next frame of a block.
-    fn next_frame(&self) -> Result<crate::frame::Frame> {
+    fn next_frame(&self) -> Result<crate::frame::WireFrame> {
         let deadline = Instant::now() + self.daemon.options.client_timeout();
         loop {
             self.cancel.check()?;
             match self.receiver.recv_timeout(LOOK) {
-                Ok(Incoming::Other(frame)) if matches!(frame.kind, Kind::Block | Kind::BlockEnd) => return Ok(frame),
+                Ok(Incoming::Other(frame)) if matches!(frame.kind, FrameKind::Block | FrameKind::BlockEnd) => {
+                    return Ok(frame);
+                }
                 Ok(_) => return Err(Error::input("the daemon waits for blocks: send them, or cancel the command")),
                 Err(RecvTimeoutError::Disconnected) => return Err(Error::cancelled()),
                 Err(RecvTimeoutError::Timeout) if Instant::now() > deadline => {
@@ -414,7 +416,7 @@ impl Write for Frames<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         if !self.buffer.is_empty() {
-            self.writer.send(Kind::Batches, &self.buffer)?;
+            self.writer.send(FrameKind::Batches, &self.buffer)?;
             self.sent += self.buffer.len() as u64;
             self.buffer.clear();
         }

@@ -27,7 +27,7 @@ use tandem_runtime::{Accelerator, Cancel, MemoryBudget, Runtime};
 use tandem_scan::{Cache, SplitReader};
 
 use crate::{
-    Level, Options, Place,
+    Executor, Level, Options,
     blocks::Blocks,
     connection,
     connections::{Connections, Link},
@@ -215,7 +215,7 @@ impl Daemon {
 /// A daemon that runs.
 pub struct Node {
     daemon: Arc<Daemon>,
-    place: Option<socket::Place>,
+    place: Option<socket::SocketPlace>,
     tls: Option<SocketAddr>,
     /// Answers until the end, so that it can tell of the draining.
     metrics: Option<(SocketAddr, OwnedFd)>,
@@ -241,8 +241,8 @@ impl Node {
             return Err(Error::input("the token is too short: give at least 16 characters in --token-file"));
         }
         let devices = match options.mode {
-            Place::Cpu => Vec::new(),
-            Place::Gpu => tandem_runtime::devices().chosen()?,
+            Executor::Cpu => Vec::new(),
+            Executor::Gpu => tandem_runtime::devices().chosen()?,
         };
         let remote = options.listen.map(|address| tls::listen(address, &options)).transpose()?;
         let metrics_listener = options.metrics.map(metrics::listen).transpose()?;

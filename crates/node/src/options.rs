@@ -46,8 +46,8 @@ pub struct Options {
     #[arg(long)]
     pub with_parent: bool,
     /// Where pipelines run, unless a command says otherwise
-    #[arg(long, value_enum, default_value_t = Place::Cpu)]
-    pub mode: Place,
+    #[arg(long, value_enum, default_value_t = Executor::Cpu)]
+    pub mode: Executor,
     /// Address for TCP connections, inside TLS; needs a certificate, a key and a token
     #[arg(long, value_name = "ADDRESS", requires_all = ["tls_certificate", "tls_key", "token_file"])]
     pub listen: Option<SocketAddr>,
@@ -70,7 +70,7 @@ pub struct Options {
 
 /// Where pipelines run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Place {
+pub enum Executor {
     /// On the CPU.
     Cpu,
     /// On devices, where they can.

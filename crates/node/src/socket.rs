@@ -22,11 +22,11 @@ use crate::trust;
 /// A bound socket, removed from the file system when it is dropped.
 pub(crate) struct Socket {
     pub(crate) listener: UnixListener,
-    pub(crate) place: Place,
+    pub(crate) place: SocketPlace,
 }
 
 /// Where a socket is in the file system; removes it when dropped, unless another daemon took the place.
-pub(crate) struct Place {
+pub(crate) struct SocketPlace {
     path: PathBuf,
     inode: u64,
 }
@@ -66,7 +66,7 @@ impl Socket {
         let listener = UnixListener::bind(path).map_err(unusable)?;
         fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(unusable)?;
         let inode = fs::symlink_metadata(path).map_err(unusable)?.ino();
-        Ok(Socket { listener, place: Place { path: path.to_owned(), inode } })
+        Ok(Socket { listener, place: SocketPlace { path: path.to_owned(), inode } })
     }
 }
 
@@ -82,7 +82,7 @@ fn lock(directory: File) -> io::Result<File> {
     }
 }
 
-impl Drop for Place {
+impl Drop for SocketPlace {
     fn drop(&mut self) {
         if fs::symlink_metadata(&self.path).is_ok_and(|metadata| metadata.ino() == self.inode) {
             // Nobody is left to tell.
