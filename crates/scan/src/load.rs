@@ -79,11 +79,11 @@ pub struct LoadMetrics {
 pub(crate) struct Input {
     pub(crate) file: Arc<ParquetFile>,
     pub(crate) groups: Vec<usize>,
-    pub(crate) origins: Arc<[Origin]>,
+    pub(crate) origins: Arc<[ColumnOrigin]>,
 }
 
 /// Where a column of a request comes from.
-pub(crate) enum Origin {
+pub(crate) enum ColumnOrigin {
     /// A column of the file, by position.
     Stored(usize),
     /// One value for all rows: a column that is not in the file.
@@ -93,7 +93,7 @@ pub(crate) enum Origin {
 impl Input {
     /// Makes the input of a whole file whose columns are the request's.
     pub(crate) fn whole(file: &Arc<ParquetFile>, columns: &[usize]) -> Input {
-        let origins = columns.iter().map(|column| Origin::Stored(*column)).collect();
+        let origins = columns.iter().map(|column| ColumnOrigin::Stored(*column)).collect();
         Input { file: file.clone(), groups: (0..file.groups()).collect(), origins }
     }
 }
@@ -177,8 +177,8 @@ fn candidates(inputs: &[Input], request: &Request<'_>, tests: &[Test]) -> Vec<Gr
         for &group in &input.groups {
             let rows = input.file.group_rows(group);
             let excluded = |test: &Test| match &input.origins[test.column] {
-                Origin::Stored(column) => test.excludes(&parquet::bounds(&input.file, group, *column)),
-                Origin::Constant(value) => test.excludes(&parquet::bounds_of(value)),
+                ColumnOrigin::Stored(column) => test.excludes(&parquet::bounds(&input.file, group, *column)),
+                ColumnOrigin::Constant(value) => test.excludes(&parquet::bounds_of(value)),
             };
             request.metrics.groups.fetch_add(1, Ordering::Relaxed);
             if rows > 0 && !tests.iter().any(excluded) {
@@ -263,8 +263,8 @@ fn decode(
         for &position in positions {
             let kind = &request.schema[request.columns[position]].kind;
             let found = match &inputs[group.input].origins[position] {
-                Origin::Constant(value) => Some(constant(kind, value, group.rows, request.loading.memory)?),
-                Origin::Stored(column) => {
+                ColumnOrigin::Constant(value) => Some(constant(kind, value, group.rows, request.loading.memory)?),
+                ColumnOrigin::Stored(column) => {
                     let found = request.loading.cache.get(&group.key(inputs, *column));
                     if found.is_none() {
                         tasks.push((index, position, *column));
@@ -339,9 +339,9 @@ fn collect(inputs: &[Input], groups: Vec<Group>, request: &Request<'_>) -> Resul
     let keys: Vec<Vec<Option<Key>>> = groups
         .iter()
         .map(|group| {
-            let key = |origin: &Origin| match origin {
-                Origin::Stored(column) => Some(group.key(inputs, *column)),
-                Origin::Constant(_) => None,
+            let key = |origin: &ColumnOrigin| match origin {
+                ColumnOrigin::Stored(column) => Some(group.key(inputs, *column)),
+                ColumnOrigin::Constant(_) => None,
             };
             inputs[group.input].origins.iter().map(key).collect()
         })

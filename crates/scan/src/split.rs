@@ -13,7 +13,7 @@ use tandem_pipeline::{Expr, Value};
 use crate::{
     Cache, assemble,
     file::Identity,
-    load::{self, Hold, Input, LoadMetrics, Loaded, Loading, Origin, Request},
+    load::{self, ColumnOrigin, Hold, Input, LoadMetrics, Loaded, Loading, Request},
     parquet::{Int96, ParquetFile},
     summary::Summaries,
 };
@@ -139,7 +139,12 @@ impl SplitReader {
 }
 
 /// Finds the columns in a file.
-fn origins(file: &ParquetFile, columns: &[SplitColumn], case_sensitive: bool, split: &Split) -> Result<Arc<[Origin]>> {
+fn origins(
+    file: &ParquetFile,
+    columns: &[SplitColumn],
+    case_sensitive: bool,
+    split: &Split,
+) -> Result<Arc<[ColumnOrigin]>> {
     let path = file.path.display();
     let origin = |column: &SplitColumn| {
         let name = &column.field.name;
@@ -147,14 +152,14 @@ fn origins(file: &ParquetFile, columns: &[SplitColumn], case_sensitive: bool, sp
             let value = split.values.get(partition);
             let value =
                 value.ok_or_else(|| Error::input(format!("column {name} has no value in the split of {path}")))?;
-            return Ok(Origin::Constant(value.clone()));
+            return Ok(ColumnOrigin::Constant(value.clone()));
         }
         let same = |field: &Field| match case_sensitive {
             true => field.name == *name,
             false => field.name.to_lowercase() == name.to_lowercase(),
         };
         let mut found = file.fields.iter().enumerate().filter(|(_, field)| same(field));
-        let Some((position, stored)) = found.next() else { return Ok(Origin::Constant(Value::Null)) };
+        let Some((position, stored)) = found.next() else { return Ok(ColumnOrigin::Constant(Value::Null)) };
         if let Some((_, other)) = found.next() {
             let (one, other) = (&stored.name, &other.name);
             return Err(Error::unsupported(format!("columns {one} and {other} of {path} differ only in case")));
@@ -169,7 +174,7 @@ fn origins(file: &ParquetFile, columns: &[SplitColumn], case_sensitive: bool, sp
             )));
         }
         match becomes(&stored.kind, &column.field.kind) {
-            true => Ok(Origin::Stored(position)),
+            true => Ok(ColumnOrigin::Stored(position)),
             false => {
                 let (stored, wanted) = (&stored.kind, &column.field.kind);
                 Err(Error::unsupported(format!("column {name} is {stored} in {path}, not {wanted}")))
