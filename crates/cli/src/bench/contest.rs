@@ -1,4 +1,4 @@
-//! The field of contenders: ourselves, the loops where there are any, and the peers, all at once or one after the other.
+//! A contest: ourselves, the loops where there are any, and the peers, all at once or one after the other.
 
 use std::{
     path::PathBuf,
@@ -10,12 +10,12 @@ use tandem_engine::{Mode, Table};
 use tandem_limit::Arrays;
 
 use super::{
-    Origin,
+    Storage,
     contender::Contender,
     data::TableData,
     measure::measure,
     own::{Limit, Own},
-    peer::{Kind, Peer},
+    peer::{Peer, PeerKind},
     record::{OWN, OWN_CPU, Record},
     suite::Suite,
     venv::Venv,
@@ -23,11 +23,11 @@ use super::{
 use crate::failure::Failure;
 
 /// What all contenders share.
-pub struct Field {
+pub struct Contest {
     /// The suite.
     pub suite: Suite,
     /// Where the data is.
-    pub from: Origin,
+    pub from: Storage,
     /// The mode that we run in.
     pub mode: Mode,
     /// Threads of each.
@@ -40,12 +40,12 @@ pub struct Field {
     pub tables: Vec<TableData>,
 }
 
-impl Field {
+impl Contest {
     /// Runs everyone and adds what came out to the record.
     ///
     /// # Errors
     /// Only ourselves failing to start; a peer that cannot is skipped.
-    pub fn run(&self, record: &mut Record, peers: &[Kind], venv: Result<&Venv, &String>) -> Result<(), Failure> {
+    pub fn run(&self, record: &mut Record, peers: &[PeerKind], venv: Result<&Venv, &String>) -> Result<(), Failure> {
         let mut contenders = self.own().map_err(Failure::Statement)?;
         if record.isolated {
             add(record, &mut contenders);
@@ -72,7 +72,7 @@ impl Field {
     /// devices, our own CPU's executor as well.
     fn own(&self) -> Result<Vec<Box<dyn Contender>>, String> {
         let start = Instant::now();
-        if self.from == Origin::Parquet {
+        if self.from == Storage::Parquet {
             let open = |name, mode, cold| Own::files(name, mode, self.threads, &self.tables, cold);
             let mut contenders: Vec<Box<dyn Contender>> =
                 vec![Box::new(open(OWN, self.mode, true)?), Box::new(open("tandem (warm)", self.mode, false)?)];
@@ -103,7 +103,7 @@ impl Field {
         Ok(contenders)
     }
 
-    fn start(&self, kind: Kind, venv: Result<&Venv, &String>) -> Result<Peer, String> {
+    fn start(&self, kind: PeerKind, venv: Result<&Venv, &String>) -> Result<Peer, String> {
         let venv = venv.map_err(String::clone)?;
         venv.install(kind)?;
         let start = Instant::now();

@@ -1,13 +1,13 @@
 //! `tandem bench`: every engine on the same data, in one run, interleaved and repeated.
 //!
 //! `suite` has the queries, `data` the files, `peer` the other engines (Python workers in an environment that `venv` makes), `own`
-//! ourselves and the hand-fused loops, `field` brings them together, `measure` runs them in turn, `compare` checks that all agree, and
+//! ourselves and the hand-fused loops, `contest` brings them together, `measure` runs them in turn, `compare` checks that all agree, and
 //! `record`, `table` and `html` say what came out. `spark` and `kernels` measure other things.
 
 mod compare;
 mod contender;
+mod contest;
 mod data;
-mod field;
 mod html;
 mod kernels;
 mod machine;
@@ -35,7 +35,7 @@ use tandem_generator::Options;
 
 use crate::failure::Failure;
 use machine::Machine;
-use peer::Kind;
+use peer::PeerKind;
 use record::Record;
 use suite::Suite;
 use venv::Venv;
@@ -65,8 +65,8 @@ pub struct BenchArguments {
     #[arg(long, default_value_t = Mode::Auto, value_name = "MODE", value_parser = modes())]
     pub mode: Mode,
     /// Where the data is when a query starts.
-    #[arg(long, value_enum, default_value_t = Origin::Memory)]
-    pub from: Origin,
+    #[arg(long, value_enum, default_value_t = Storage::Memory)]
+    pub from: Storage,
     /// Measured runs of each query and engine, after the first; the best counts.
     #[arg(long, default_value_t = 5, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: u32,
@@ -112,7 +112,7 @@ fn modes() -> impl TypedValueParser<Value = Mode> {
 
 /// Where the data is when a query starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Origin {
+pub enum Storage {
     /// Held in memory by each engine, in its own best way.
     Memory,
     /// In Parquet files, which each engine reads.
@@ -145,7 +145,7 @@ pub fn run(arguments: BenchArguments) -> Result<(), Failure> {
     let tables = data::prepare(suite, &options, &dir, &queries)?;
 
     let isolated = arguments.isolated || short_of_memory(&arguments, &tables, peers.len());
-    let field = field::Field {
+    let contest = contest::Contest {
         suite,
         from: arguments.from,
         mode: arguments.mode,
@@ -171,7 +171,7 @@ pub fn run(arguments: BenchArguments) -> Result<(), Failure> {
         queries,
     };
     let venv = if peers.is_empty() { Err(String::new()) } else { Venv::prepare(&arguments.venv) };
-    field.run(&mut record, &peers, venv.as_ref())?;
+    contest.run(&mut record, &peers, venv.as_ref())?;
     measure::verify(&mut record.outcomes);
     report(&arguments, &record)
 }
@@ -205,11 +205,11 @@ fn report(arguments: &BenchArguments, record: &Record) -> Result<(), Failure> {
 }
 
 /// Chooses the peers by name.
-fn peers(names: &[String]) -> Result<Vec<Kind>, Failure> {
+fn peers(names: &[String]) -> Result<Vec<PeerKind>, Failure> {
     let mut peers = Vec::new();
     for name in names.iter().map(|name| name.trim()).filter(|name| !name.is_empty() && *name != "none") {
-        let known = Kind::ALL.into_iter().find(|kind| kind.name() == name);
-        let all = Kind::ALL.map(Kind::name).join(", ");
+        let known = PeerKind::ALL.into_iter().find(|kind| kind.name() == name);
+        let all = PeerKind::ALL.map(PeerKind::name).join(", ");
         peers.push(known.ok_or_else(|| Failure::Usage(format!("there is no engine {name}; choose from {all}")))?);
     }
     peers.dedup();
@@ -222,7 +222,7 @@ fn short_of_memory(arguments: &BenchArguments, tables: &[data::TableData], peers
     // Each peer holds about the plain size and works in half as much again; we and the loops hold less than it together.
     let needed = bytes as f64 * (1.5 * peers as f64 + 1.5);
     let available = machine::available_memory().map_or(f64::INFINITY, |bytes| bytes as f64);
-    let short = arguments.from == Origin::Memory && needed > 0.9 * available;
+    let short = arguments.from == Storage::Memory && needed > 0.9 * available;
     if short {
         eprintln!(
             "running one engine after the other: all at once would need about {:.0} GB of memory, and {:.0} GB are available",

@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
-    Origin,
+    Storage,
     contender::{Answer, Contender, Rows},
     data::TableData,
     suite::Query,
@@ -25,7 +25,7 @@ const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The engines there are workers for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PeerKind {
     DuckDb,
     Hyper,
     Polars,
@@ -33,36 +33,37 @@ pub enum Kind {
     ClickHouse,
 }
 
-impl Kind {
+impl PeerKind {
     /// All of them.
-    pub const ALL: [Kind; 5] = [Kind::DuckDb, Kind::Hyper, Kind::Polars, Kind::DataFusion, Kind::ClickHouse];
+    pub const ALL: [PeerKind; 5] =
+        [PeerKind::DuckDb, PeerKind::Hyper, PeerKind::Polars, PeerKind::DataFusion, PeerKind::ClickHouse];
 
     /// Returns the engine's name, as in `--vs`.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::DuckDb => "duckdb",
-            Kind::Hyper => "hyper",
-            Kind::Polars => "polars",
-            Kind::DataFusion => "datafusion",
-            Kind::ClickHouse => "clickhouse",
+            PeerKind::DuckDb => "duckdb",
+            PeerKind::Hyper => "hyper",
+            PeerKind::Polars => "polars",
+            PeerKind::DataFusion => "datafusion",
+            PeerKind::ClickHouse => "clickhouse",
         }
     }
 
     /// Returns the Python packages it needs, whose modules have the same names.
     pub fn packages(self) -> &'static [&'static str] {
         match self {
-            Kind::DuckDb => &["duckdb"],
-            Kind::Hyper => &["tableauhyperapi"],
-            Kind::Polars => &["polars"],
-            Kind::DataFusion => &["datafusion", "pyarrow"],
-            Kind::ClickHouse => &["chdb"],
+            PeerKind::DuckDb => &["duckdb"],
+            PeerKind::Hyper => &["tableauhyperapi"],
+            PeerKind::Polars => &["polars"],
+            PeerKind::DataFusion => &["datafusion", "pyarrow"],
+            PeerKind::ClickHouse => &["chdb"],
         }
     }
 }
 
 /// A running worker with its data loaded.
 pub struct Peer {
-    kind: Kind,
+    kind: PeerKind,
     version: String,
     timeout: Duration,
     child: Child,
@@ -80,10 +81,10 @@ impl Peer {
     /// # Errors
     /// One sentence of why the engine cannot take part.
     pub fn start(
-        kind: Kind,
+        kind: PeerKind,
         venv: &Venv,
         tables: &[TableData],
-        from: Origin,
+        from: Storage,
         threads: usize,
         scratch: &Path,
         timeout: Duration,
@@ -115,8 +116,8 @@ impl Peer {
             .map(|table| (table.name.to_string(), json!({"path": table.path, "columns": table.columns})))
             .collect();
         let from = match from {
-            Origin::Memory => "memory",
-            Origin::Parquet => "parquet",
+            Storage::Memory => "memory",
+            Storage::Parquet => "parquet",
         };
         let scratch = peer._scratch.path().display().to_string();
         peer.ask(

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tandem_engine::Mode;
 
-use super::{Origin, machine::Machine, measure::Outcome, suite::Query};
+use super::{Storage, machine::Machine, measure::Outcome, suite::Query};
 
 /// Our name among the contenders.
 pub const OWN: &str = "tandem";
@@ -19,7 +19,7 @@ pub struct Record {
     /// The scale factor.
     pub sf: f64,
     /// Where the data was.
-    pub from: Origin,
+    pub from: Storage,
     /// The mode that we ran in.
     pub mode: Mode,
     /// The devices that we ran on, by what they are.

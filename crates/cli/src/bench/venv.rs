@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use super::peer::Kind;
+use super::peer::PeerKind;
 
 /// The workers' programs, written beside the environment so that the binary needs nothing else.
 const PROGRAMS: [(&str, &str); 8] = [
@@ -56,7 +56,7 @@ impl Venv {
     ///
     /// # Errors
     /// One sentence of why they cannot be.
-    pub fn install(&self, kind: Kind) -> Result<(), String> {
+    pub fn install(&self, kind: PeerKind) -> Result<(), String> {
         let missing: Vec<&str> = kind.packages().iter().copied().filter(|package| !self.has(package)).collect();
         self.install_packages(&missing)
     }
