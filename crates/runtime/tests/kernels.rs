@@ -12,6 +12,7 @@ mod recorder;
 use std::{
     collections::BTreeSet,
     env, fs,
+    hash::{DefaultHasher, Hash, Hasher},
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     process::Command,
@@ -166,21 +167,69 @@ fn child_compiles_for_nvidia() {
     assert!(ptx.contains("mul.rn.f64") && !ptx.contains("fma"), "a product is rounded before it is added to: {ptx}");
 
     let texts = cuda_texts();
-    println!("{} kernel texts for {CAPABILITIES:?}", texts.len());
     assert!(texts.len() > 50, "queries give kernels");
-    let texts: Vec<&String> = texts.iter().collect();
+    let accepted = Accepted::open(&[&ptx, &version(&ptxas), include_str!("../../device/src/cuda/program.rs")]);
+    let all: Vec<(&String, (i32, i32))> = texts.iter().flat_map(|text| CAPABILITIES.map(|of| (text, of))).collect();
+    let new: Vec<_> = all.iter().filter(|(text, of)| !accepted.has(text, *of)).collect();
+    println!("{} kernel texts for {CAPABILITIES:?}, {} of {} to compile", texts.len(), new.len(), all.len());
     thread::scope(|scope| {
-        for texts in texts.chunks(texts.len().div_ceil(2)) {
+        for new in new.chunks(new.len().div_ceil(2).max(1)) {
             let ptxas = &ptxas;
             scope.spawn(move || {
-                for (text, capability) in texts.iter().flat_map(|text| CAPABILITIES.map(|of| (text, of))) {
-                    let ptx = compile_to_ptx(text, capability, "-w").unwrap_or_else(|error| panic!("{error}\n{text}"));
+                for (text, capability) in new {
+                    let ptx = compile_to_ptx(text, *capability, "-w").unwrap_or_else(|error| panic!("{error}\n{text}"));
                     let ptx = ptx.into_string().expect("PTX is text");
-                    assemble(ptxas, &ptx, capability).unwrap_or_else(|log| panic!("{log}\n{text}"));
+                    assemble(ptxas, &ptx, *capability).unwrap_or_else(|log| panic!("{log}\n{text}"));
                 }
             });
         }
     });
+    accepted.write(&all);
+}
+
+/// Texts that both programs took in an earlier run, by a fingerprint: they would take them again, and compiling is most of
+/// this test's time. Another compiler, assembler or way to call them begins anew.
+struct Accepted {
+    path: PathBuf,
+    known: BTreeSet<String>,
+    programs: Vec<String>,
+}
+
+impl Accepted {
+    /// Reads what the programs took; `programs` says which they are and how they are called.
+    fn open(programs: &[&str]) -> Accepted {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("nvidia-accepted");
+        let known = fs::read_to_string(&path).unwrap_or_default().lines().map(str::to_owned).collect();
+        Accepted { path, known, programs: programs.iter().map(|&text| text.to_owned()).collect() }
+    }
+
+    /// Returns 128 bits that stand for a text, a capability and the programs.
+    fn fingerprint(&self, text: &str, capability: (i32, i32)) -> String {
+        let half = |salt: u8| {
+            let mut hasher = DefaultHasher::new();
+            (salt, text, capability, &self.programs).hash(&mut hasher);
+            hasher.finish()
+        };
+        format!("{:016x}{:016x}", half(0), half(1))
+    }
+
+    fn has(&self, text: &str, capability: (i32, i32)) -> bool {
+        self.known.contains(&self.fingerprint(text, capability))
+    }
+
+    /// Keeps what was taken now, and nothing else. Without the file, the next run compiles all.
+    fn write(&self, taken: &[(&String, (i32, i32))]) {
+        let lines: Vec<String> = taken.iter().map(|(text, of)| self.fingerprint(text, *of)).collect();
+        if let Err(error) = fs::write(&self.path, lines.join("\n")) {
+            println!("the next run compiles all texts: {error}");
+        }
+    }
+}
+
+/// Says which assembler it is.
+fn version(ptxas: &Path) -> String {
+    let output = Command::new(ptxas).arg("--version").output().expect("the assembler starts");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Assembles PTX for a real architecture.
