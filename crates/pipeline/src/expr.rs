@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tandem_column::Type;
 
-use crate::{Overflow, SlotId, Value};
+use crate::{Function, Overflow, SlotId, Value};
 
 /// An expression over the slots of a pipeline (or the locals of a user function).
 #[rustfmt::skip]
@@ -25,7 +25,7 @@ pub enum Expr {
     Cast { input: Box<Expr>, kind: Type, failure: Failure },    // see `crate::scalar::cast`
     In { input: Box<Expr>, list: Vec<Value> },                  // literals of the input's type; null as in SQL
     Like { input: Box<Expr>, pattern: Arc<str>, escape: Option<char>, ignore_case: bool }, // % and _; escape: \ unless given
-    Function { function: Function, arguments: Vec<Expr>, kind: Type }, // built in
+    Function { function: Function, arguments: Vec<Expr>, kind: Type }, // see `crate::builtin`
     Call { function: usize, arguments: Vec<Expr>, kind: Type }, // a user function of the query
     Element(Box<Expr>, Box<Expr>),                              // list[index from 0]; user functions only
     ListLength(Box<Expr>),                                      // user functions only
@@ -80,54 +80,6 @@ pub enum Comparison {
 pub enum Failure {
     Error, // the query fails
     Null,  // the value is null
-}
-
-/// The built-in functions. Null in any argument gives null unless said otherwise.
-#[allow(missing_docs)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Function {
-    // conditional
-    Coalesce, // first non-null argument
-    NullIf,   // null if both are equal, else the first
-    // dates and times
-    Extract(DateField),  // of a date or timestamp (zone-less: as is; zoned: in its zone) → Int32
-    Truncate(DateField), // to the start of the field; same type
-    // text
-    Upper,
-    Lower,
-    Trim,
-    TrimStart,
-    TrimEnd,
-    CharLength,  // characters → Int32
-    OctetLength, // bytes → Int32
-    Substring,   // text, start from 1, optional length; in characters
-    Left,        // first n characters; negative: all but the last −n
-    Right,       // last n characters; negative: all but the first −n
-    Concat,      // nulls are skipped; never null
-    Replace,     // text, from, to
-    Position,    // text, part → first position from 1, or 0; Int32
-    StartsWith,
-    EndsWith,
-    Contains,
-    Reverse,
-    // numbers
-    Abs,
-    Sign,
-    Round, // value, optional digits; half away from zero
-    Floor,
-    Ceil,
-    SquareRoot,
-    Power,
-    Exp,
-    Ln,
-    Log10,
-    Log2,
-    Sin,
-    Cos,
-    Tan,
-    ArcTan,
-    Greatest, // nulls are skipped
-    Least,    // nulls are skipped
 }
 
 /// A part of a date or time.

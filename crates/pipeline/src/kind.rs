@@ -2,7 +2,7 @@
 
 use tandem_column::Type;
 
-use crate::{ArithmeticOperator, Expr, Failure, Function, Overflow, Slot, SlotId};
+use crate::{ArithmeticOperator, Expr, Failure, Overflow, Slot, SlotId};
 
 impl Expr {
     /// Returns the type of the value; that of a slot out of range is null.
@@ -53,15 +53,9 @@ impl Expr {
             }
             Expr::Cast { input, failure, .. } => *failure == Failure::Null || input.nullable(slots),
             Expr::In { input, list } => input.nullable(slots) || list.iter().any(|value| value.is_null()),
-            Expr::Function { function, arguments, .. } => match function {
-                Function::Coalesce | Function::Greatest | Function::Least => {
-                    arguments.iter().all(|argument| argument.nullable(slots))
-                }
-                Function::Concat => false,
-                // A year outside the calendar has no fields.
-                Function::NullIf | Function::Extract(_) => true,
-                _ => any(arguments),
-            },
+            Expr::Function { function, arguments, .. } => {
+                function.nullable(arguments.iter().map(|argument| argument.nullable(slots)))
+            }
             Expr::Call { .. } | Expr::Element(..) => true,
         }
     }

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod builtin;
 mod expr;
 mod function;
 pub mod interpret;
@@ -24,6 +25,7 @@ mod value;
 pub mod verify;
 mod walk;
 
+pub use builtin::Function;
 pub use expr::*;
 pub use function::*;
 pub use interpret::{evaluate, interpret};

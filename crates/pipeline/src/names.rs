@@ -1,46 +1,6 @@
-//! The names of operators and functions in the text form: one table each, read in both directions.
+//! The names of operators in the text form: one table each, read in both directions. Functions have theirs in `builtin`.
 
-use crate::{AggregateFunction, ArithmeticOperator, Comparison, DateField, Function, JoinKind};
-
-/// The functions without a field, and their names.
-const FUNCTIONS: &[(Function, &str)] = &[
-    (Function::Coalesce, "coalesce"),
-    (Function::NullIf, "nullif"),
-    (Function::Upper, "upper"),
-    (Function::Lower, "lower"),
-    (Function::Trim, "trim"),
-    (Function::TrimStart, "trim_start"),
-    (Function::TrimEnd, "trim_end"),
-    (Function::CharLength, "char_length"),
-    (Function::OctetLength, "octet_length"),
-    (Function::Substring, "substring"),
-    (Function::Left, "left"),
-    (Function::Right, "right"),
-    (Function::Concat, "concat"),
-    (Function::Replace, "replace"),
-    (Function::Position, "position"),
-    (Function::StartsWith, "starts_with"),
-    (Function::EndsWith, "ends_with"),
-    (Function::Contains, "contains"),
-    (Function::Reverse, "reverse"),
-    (Function::Abs, "abs"),
-    (Function::Sign, "sign"),
-    (Function::Round, "round"),
-    (Function::Floor, "floor"),
-    (Function::Ceil, "ceil"),
-    (Function::SquareRoot, "sqrt"),
-    (Function::Power, "power"),
-    (Function::Exp, "exp"),
-    (Function::Ln, "ln"),
-    (Function::Log10, "log10"),
-    (Function::Log2, "log2"),
-    (Function::Sin, "sin"),
-    (Function::Cos, "cos"),
-    (Function::Tan, "tan"),
-    (Function::ArcTan, "atan"),
-    (Function::Greatest, "greatest"),
-    (Function::Least, "least"),
-];
+use crate::{AggregateFunction, ArithmeticOperator, Comparison, DateField, JoinKind};
 
 /// The fields of dates and times, and their names.
 const FIELDS: &[(DateField, &str)] = &[
@@ -94,34 +54,6 @@ fn name_of<T: PartialEq>(table: &[(T, &'static str)], wanted: T) -> &'static str
 /// Finds the entry of a name.
 fn entry_of<T: Copy>(table: &[(T, &'static str)], wanted: &str) -> Option<T> {
     table.iter().find(|(_, name)| *name == wanted).map(|(entry, _)| *entry)
-}
-
-impl Function {
-    /// Returns the name; the field of a date function is a part of it.
-    pub fn name(self) -> String {
-        match self {
-            Function::Extract(field) => format!("extract_{}", field.name()),
-            Function::Truncate(field) => format!("truncate_{}", field.name()),
-            other => name_of(FUNCTIONS, other).to_owned(),
-        }
-    }
-
-    /// Finds the function of a name.
-    pub fn from_name(name: &str) -> Option<Function> {
-        if let Some(field) = name.strip_prefix("extract_") {
-            return DateField::from_name(field).map(Function::Extract);
-        }
-        if let Some(field) = name.strip_prefix("truncate_") {
-            return DateField::from_name(field).map(Function::Truncate);
-        }
-        entry_of(FUNCTIONS, name)
-    }
-
-    /// Returns every function.
-    pub fn all() -> impl Iterator<Item = Function> {
-        let fields = FIELDS.iter().flat_map(|(field, _)| [Function::Extract(*field), Function::Truncate(*field)]);
-        FUNCTIONS.iter().map(|(function, _)| *function).chain(fields)
-    }
 }
 
 impl DateField {

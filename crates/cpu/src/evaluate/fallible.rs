@@ -1,7 +1,7 @@
 //! Tells which expressions may raise an error: those are never computed for rows that do not need them.
 
 use tandem_column::Repr;
-use tandem_pipeline::{Arithmetic, ArithmeticOperator, Expr, Failure, Function, Overflow};
+use tandem_pipeline::{Arithmetic, ArithmeticOperator, Expr, Failure, Overflow};
 
 /// Tells whether an expression may raise an error for some row; true where in doubt.
 pub(super) fn may_fail(expr: &Expr) -> bool {
@@ -9,7 +9,7 @@ pub(super) fn may_fail(expr: &Expr) -> bool {
         Expr::Arithmetic(operation) => arithmetic_may_fail(operation),
         Expr::Negate(_, overflow) => *overflow == Overflow::Error,
         Expr::Cast { failure, .. } => *failure == Failure::Error,
-        Expr::Function { function, .. } => function_may_fail(*function),
+        Expr::Function { function, .. } => !function.is_total(),
         Expr::Call { .. } | Expr::Element(..) | Expr::ListLength(_) => true,
         _ => false,
     };
@@ -26,27 +26,4 @@ fn arithmetic_may_fail(operation: &Arithmetic) -> bool {
         }
         _ => true,
     }
-}
-
-fn function_may_fail(function: Function) -> bool {
-    use Function::*;
-    !matches!(
-        function,
-        Coalesce
-            | NullIf
-            | Upper
-            | Lower
-            | Trim
-            | TrimStart
-            | TrimEnd
-            | CharLength
-            | OctetLength
-            | StartsWith
-            | EndsWith
-            | Contains
-            | Position
-            | Concat
-            | Greatest
-            | Least
-    )
 }

@@ -25,7 +25,7 @@ pub(super) fn function(
         Function::Concat if varies && kinds.iter().all(|kind| matches!(kind, Type::String | Type::Null)) => {
             return Ok(text::concat(evaluator.slots, &operands)?.into());
         }
-        Function::Concat | Function::Greatest | Function::Least => {}
+        _ if !function.is_strict() => {}
         _ if operands.iter().any(Operand::is_null) => return Ok(Operand::Constant(Value::Null)),
         _ => {
             let fast = match (function, operands.as_slice()) {

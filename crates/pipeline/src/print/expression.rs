@@ -9,7 +9,7 @@ use tandem_column::Type;
 
 use super::{Writer, overflow_text, write_list, write_name, write_type};
 use crate::{
-    Arithmetic, ArithmeticOperator, Expr, Failure, Function, Slot, UserFunction, Value,
+    Arithmetic, ArithmeticOperator, Expr, Failure, Slot, UserFunction, Value,
     scalar::{cast::describe, date, decimal},
     value::write_quoted,
 };
@@ -68,23 +68,6 @@ pub(crate) fn natural_type(value: &Value) -> Option<Type> {
         Value::Interval { .. } => Type::Interval,
         Value::List(_) => return None,
     })
-}
-
-impl Function {
-    /// Returns the type that a result has unless another is asked for.
-    pub fn natural_type(self, arguments: &[Type]) -> Type {
-        use Function::*;
-        match self {
-            Extract(_) | CharLength | OctetLength | Position => Type::Int32,
-            Upper | Lower | Trim | TrimStart | TrimEnd | Substring | Left | Right => Type::String,
-            Concat | Replace | Reverse => Type::String,
-            StartsWith | EndsWith | Contains => Type::Boolean,
-            SquareRoot | Power | Exp | Ln | Log10 | Log2 | Sin | Cos | Tan | ArcTan => Type::Float64,
-            Coalesce | NullIf | Truncate(_) | Abs | Sign | Round | Floor | Ceil | Greatest | Least => {
-                arguments.first().cloned().unwrap_or(Type::Null)
-            }
-        }
-    }
 }
 
 /// Returns how tightly an expression binds when written.

@@ -5,6 +5,7 @@ use tandem_column::{Error, Result, TimeUnit};
 use super::generated as wire;
 use crate::{
     AggregateFunction, ArithmeticOperator, Comparison, DateField, Failure, Function, JoinKind, Overflow, Phase,
+    builtin::Entry,
 };
 
 /// A value of a closed set that has a number on the wire.
@@ -54,33 +55,16 @@ closed!(Comparison, "a comparison", Equal NotEqual Less LessOrEqual Greater Grea
 closed!(DateField, "a field of dates", Year Quarter Month Week Day DayOfWeek DayOfYear Hour Minute Second);
 closed!(TimeUnit, "a unit of time", Second Millisecond Microsecond Nanosecond);
 
-macro_rules! functions {
-    ($($name:ident)+) => {
-        /// Returns the numbers of a function and of its field, if it has one.
-        pub(super) fn write_function(function: Function) -> (i32, i32) {
-            match function {
-                Function::Extract(field) => (wire::Function::Extract as i32, field.write()),
-                Function::Truncate(field) => (wire::Function::Truncate as i32, field.write()),
-                $(Function::$name => (wire::Function::$name as i32, 0),)+
-            }
-        }
-
-        /// Finds the function of its number and its field's.
-        pub(super) fn read_function(number: i32, field: i32) -> Result<Function> {
-            let function = match wire::Function::try_from(number) {
-                Ok(wire::Function::Extract) => return Ok(Function::Extract(DateField::read(field)?)),
-                Ok(wire::Function::Truncate) => return Ok(Function::Truncate(DateField::read(field)?)),
-                $(Ok(wire::Function::$name) => Function::$name,)+
-                _ => return Err(unknown("a function", number)),
-            };
-            match field {
-                0 => Ok(function),
-                _ => Err(Error::input(format!("the function {} takes no field of dates: leave it out", function.name()))),
-            }
-        }
-    };
+/// Returns the numbers of a function and of its field, if it has one.
+pub(super) fn write_function(function: Function) -> (i32, i32) {
+    (function.entry().number, function.field().map_or(0, DateField::write))
 }
 
-functions!(Coalesce NullIf Upper Lower Trim TrimStart TrimEnd CharLength OctetLength Substring Left Right Concat Replace
-    Position StartsWith EndsWith Contains Reverse Abs Sign Round Floor Ceil SquareRoot Power Exp Ln Log10 Log2 Sin Cos Tan
-    ArcTan Greatest Least);
+/// Finds the function of its number and its field's.
+pub(super) fn read_function(number: i32, field: i32) -> Result<Function> {
+    let entry = Entry::of_number(number).ok_or_else(|| unknown("a function", number))?;
+    let field = if field == 0 && !entry.takes_field() { None } else { Some(DateField::read(field)?) };
+    entry
+        .function(field)
+        .ok_or_else(|| Error::input(format!("the function {} takes no field of dates: leave it out", entry.name)))
+}

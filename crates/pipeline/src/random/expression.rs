@@ -6,6 +6,7 @@ use tandem_column::{TimeUnit, Type};
 use super::{below, chance, pick, table};
 use crate::{
     Arithmetic, ArithmeticOperator, Comparison, DateField, Expr, Failure, Function, Overflow, Slot, SlotId, Value,
+    builtin::{Argument, Gives, TABLE},
     scalar::cast::castable,
 };
 
@@ -53,11 +54,7 @@ impl Maker<'_> {
                 otherwise: chance(self.rng, 2).then(|| Box::new(self.of(kind, depth - 1))),
                 kind: kind.clone(),
             },
-            1 => {
-                let functions = [Function::Coalesce, Function::NullIf, Function::Greatest, Function::Least];
-                let function = *pick(self.rng, &functions);
-                self.call(function, &[kind.clone(), kind.clone()], kind, depth)
-            }
+            1 => self.builtin(kind, depth),
             2 => self.cast(kind, depth),
             _ => self.special(kind, depth),
         }
@@ -87,10 +84,43 @@ impl Maker<'_> {
         Expr::Cast { input: Box::new(self.of(&from, depth - 1)), kind: kind.clone(), failure: Failure::Null }
     }
 
-    /// Makes a call of arguments of these types.
-    fn call(&mut self, function: Function, types: &[Type], kind: &Type, depth: usize) -> Expr {
-        let arguments = types.iter().map(|kind| self.of(kind, depth - 1)).collect();
+    /// Makes a call of one of the functions of the table that give the type and, of such arguments, cannot fail.
+    fn builtin(&mut self, kind: &Type, depth: usize) -> Expr {
+        let fields: Vec<DateField> = DateField::all().collect();
+        let field = *pick(self.rng, &fields);
+        let functions = TABLE.iter().filter_map(|entry| entry.function(entry.takes_field().then_some(field)));
+        let functions: Vec<Function> = functions.filter(|of| of.can_give(kind) && cannot_fail(*of, kind)).collect();
+        if functions.is_empty() {
+            return self.leaf(kind);
+        }
+        let function = *pick(self.rng, &functions);
+        let (least, most) = function.arity();
+        // Rounding an integer to tens may leave its type.
+        let most = if function == Function::Round && kind.is_integer() { least } else { most.min(least + 2) };
+        let count = least + below(self.rng, most - least + 1);
+        let arguments = (0..count).map(|place| self.argument(function, place, kind, depth - 1)).collect();
         Expr::Function { function, arguments, kind: kind.clone() }
+    }
+
+    /// Makes an argument of a function that gives `kind`, within what it takes without failing.
+    fn argument(&mut self, function: Function, place: usize, kind: &Type, depth: usize) -> Expr {
+        let gives = function.entry().gives;
+        let integer = |value: usize, low: i128| Expr::Literal(Value::Integer(low + value as i128), Type::Int64);
+        match (function, place) {
+            (Function::Substring, 2) => return integer(below(self.rng, 8), 0),
+            (Function::Power, 1) => return Expr::Literal(Value::Float(2.0), Type::Float64),
+            _ => {}
+        }
+        match function.argument(place).unwrap_or(Argument::Same) {
+            Argument::Integer => integer(below(self.rng, 12), -4),
+            Argument::Text | Argument::TextOrBytes => self.of(&Type::String, depth),
+            Argument::Number if gives == Gives::Float => self.of(&Type::Float64, depth),
+            Argument::Instant if gives != Gives::First => {
+                let from = pick(self.rng, &[Type::Date, Type::Timestamp(TimeUnit::Microsecond, None)]).clone();
+                self.of(&from, depth)
+            }
+            _ => self.of(kind, depth),
+        }
     }
 
     /// Makes arithmetic that wraps or gives null.
@@ -111,68 +141,28 @@ impl Maker<'_> {
     fn special(&mut self, kind: &Type, depth: usize) -> Expr {
         match kind {
             Type::Boolean => self.condition(depth),
-            Type::String => self.text(depth),
+            Type::String => self.builtin(kind, depth),
             Type::Float32 | Type::Float64 => match below(self.rng, 6) {
                 0 => Expr::Negate(Box::new(self.of(kind, depth - 1)), Overflow::Null),
-                1 => {
-                    let one = [
-                        Function::SquareRoot,
-                        Function::Exp,
-                        Function::Ln,
-                        Function::Log10,
-                        Function::Log2,
-                        Function::Sin,
-                        Function::Cos,
-                        Function::ArcTan,
-                        Function::Tan,
-                    ];
-                    let function = *pick(self.rng, &one);
-                    self.call(function, &[Type::Float64], &Type::Float64, depth).to(kind)
-                }
-                2 => {
-                    let same = [Function::Abs, Function::Sign, Function::Floor, Function::Ceil, Function::Round];
-                    let function = *pick(self.rng, &same);
-                    self.call(function, std::slice::from_ref(kind), kind, depth)
-                }
-                3 => {
-                    let two = Expr::Literal(Value::Float(2.0), Type::Float64);
-                    let base = self.of(&Type::Float64, depth - 1);
-                    let arguments = vec![base, two];
-                    Expr::Function { function: Function::Power, arguments, kind: Type::Float64 }.to(kind)
-                }
+                1..=3 => self.builtin(kind, depth),
                 _ => self.arithmetic(&OPERATORS, [kind, kind, kind], depth),
             },
             Type::Decimal { .. } => self.decimal(kind, depth),
             Type::Date | Type::Timestamp(..) => match below(self.rng, 3) {
-                0 => {
-                    let fields: Vec<DateField> = DateField::all().collect();
-                    let field = *pick(self.rng, &fields);
-                    self.call(Function::Truncate(field), std::slice::from_ref(kind), kind, depth)
-                }
+                0 => self.builtin(kind, depth),
                 1 => self.leaf(kind),
                 _ => {
                     let operators = [ArithmeticOperator::Add, ArithmeticOperator::Subtract];
                     self.arithmetic(&operators, [kind, &Type::Interval, kind], depth)
                 }
             },
-            Type::Int32 if chance(self.rng, 3) => match below(self.rng, 4) {
-                0 => self.call(Function::CharLength, &[Type::String], kind, depth),
-                1 => self.call(Function::OctetLength, &[Type::String], kind, depth),
-                2 => self.call(Function::Position, &[Type::String, Type::String], kind, depth),
-                _ => {
-                    let fields: Vec<DateField> = DateField::all().collect();
-                    let field = *pick(self.rng, &fields);
-                    let timestamp = Type::Timestamp(TimeUnit::Microsecond, None);
-                    let from = pick(self.rng, &[Type::Date, timestamp]).clone();
-                    self.call(Function::Extract(field), &[from], kind, depth)
-                }
-            },
+            Type::Int32 if chance(self.rng, 3) => self.builtin(kind, depth),
             Type::Int64 if chance(self.rng, 8) => {
                 self.arithmetic(&[ArithmeticOperator::Subtract], [&Type::Date, &Type::Date, kind], depth)
             }
             kind if kind.is_integer() => match below(self.rng, 6) {
                 0 => Expr::Negate(Box::new(self.of(kind, depth - 1)), Overflow::Wrap),
-                1 => self.call(Function::Round, std::slice::from_ref(kind), kind, depth),
+                1 => self.builtin(kind, depth),
                 _ => self.arithmetic(&OPERATORS, [kind, kind, kind], depth),
             },
             _ => self.leaf(kind),
@@ -208,41 +198,12 @@ impl Maker<'_> {
                     ignore_case: chance(self.rng, 3),
                 }
             }
-            8 => {
-                let functions = [Function::StartsWith, Function::EndsWith, Function::Contains];
-                let function = *pick(self.rng, &functions);
-                self.call(function, &[Type::String, Type::String], &Type::Boolean, depth)
-            }
+            8 => self.builtin(&Type::Boolean, depth),
             _ => {
                 let comparison = *pick(self.rng, &COMPARISONS);
                 Expr::Compare(comparison, Box::new(self.of(&kind, depth - 1)), Box::new(self.of(&kind, depth - 1)))
             }
         }
-    }
-
-    /// Makes text.
-    fn text(&mut self, depth: usize) -> Expr {
-        use Function::*;
-        let count =
-            |maker: &mut Self, low: i128| Expr::Literal(Value::Integer(low + below(maker.rng, 8) as i128), Type::Int64);
-        let function = *pick(
-            self.rng,
-            &[Upper, Lower, Trim, TrimStart, TrimEnd, Substring, Left, Right, Concat, Replace, Reverse],
-        );
-        let mut arguments = vec![self.of(&Type::String, depth - 1)];
-        match function {
-            Substring => {
-                arguments.push(count(self, -2));
-                if chance(self.rng, 2) {
-                    arguments.push(count(self, 0));
-                }
-            }
-            Left | Right => arguments.push(count(self, -4)),
-            Concat => arguments.extend((0..below(self.rng, 3)).map(|_| self.of(&Type::String, depth - 1))),
-            Replace => arguments.extend((0..2).map(|_| self.of(&Type::String, depth - 1))),
-            _ => {}
-        }
-        Expr::Function { function, arguments, kind: Type::String }
     }
 
     /// Makes a decimal.
@@ -263,13 +224,26 @@ impl Maker<'_> {
                 Expr::Function { function, arguments, kind: wider }.to(kind)
             }
             1 => Expr::Negate(Box::new(self.of(kind, depth - 1)), Overflow::Null),
-            2 => self.call(Function::Abs, std::slice::from_ref(kind), kind, depth),
+            2 => self.builtin(kind, depth),
             _ => {
                 let other = *pick(self.rng, &[(9, 2), (18, 4), (38, 10)]);
                 let other = Type::Decimal { precision: other.0, scale: other.1 };
                 self.arithmetic(&OPERATORS, [kind, &other, kind], depth)
             }
         }
+    }
+}
+
+/// Tells whether a function fails for none of the arguments that [`Maker::argument`] makes.
+fn cannot_fail(function: Function, kind: &Type) -> bool {
+    use Function::*;
+    let decimal = matches!(kind, Type::Decimal { .. });
+    match function {
+        Substring | Replace | Power | Truncate(_) => true,
+        Abs => !kind.is_integer(),
+        // Of a decimal they may carry into one more digit: see `decimal`.
+        Sign | Round | Floor | Ceil => !decimal,
+        other => other.is_total(),
     }
 }
 

@@ -37,7 +37,7 @@ pub fn function(function: Function, kind: &Type, types: &[Type], arguments: &[Va
         }
         _ => {}
     }
-    if arguments.iter().any(Value::is_null) {
+    if function.is_strict() && arguments.iter().any(Value::is_null) {
         return Ok(Value::Null);
     }
     let (Some(first), Some(from)) = (arguments.first(), types.first()) else { return Err(arity(function, 0)) };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tandem_column::Type;
 
-use super::{Check, DEPTH_LIMIT, builtin, check_type, same};
+use super::{Check, DEPTH_LIMIT, check_type, same};
 use crate::{Arithmetic, ArithmeticOperator, Expr, Slot, UserFunction, scalar};
 
 /// Checks expressions over some slots.
@@ -116,8 +116,7 @@ impl Checker<'_> {
             Expr::Function { function, arguments, kind } => {
                 let types = arguments.iter().map(child).collect::<Check<Vec<_>>>()?;
                 check_type(kind)?;
-                builtin::check(*function, &types, kind)
-                    .map_err(|reason| format!("function {}: {reason}", function.name()))?;
+                function.check(&types, kind).map_err(|reason| format!("function {}: {reason}", function.name()))?;
                 kind.clone()
             }
             Expr::Call { function, arguments, kind } => {

@@ -4,7 +4,6 @@
 //! operation gets operands of the types it is defined for. Executors rely on it and do not check again. Recursion is
 //! bounded, so that a query from outside cannot exhaust the stack. What is wrong is said in one sentence with its place.
 
-mod builtin;
 mod expression;
 mod function;
 mod sink;

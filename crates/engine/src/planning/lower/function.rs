@@ -2,7 +2,10 @@
 
 use datafusion::logical_expr::{Expr, expr::ScalarFunction};
 use tandem_column::Type;
-use tandem_pipeline::{DateField, Expr as Lowered, Failure, Function, Value};
+use tandem_pipeline::{
+    DateField, Expr as Lowered, Failure, Function, Value,
+    builtin::{Gives, Group},
+};
 
 use super::{context::Context, expression::Scope, typed::Typed};
 
@@ -23,111 +26,60 @@ impl Context<'_> {
         match name {
             "date_part" => return extract(arguments, kind),
             "date_trunc" => return truncate(arguments, kind),
-            "nvl" => return build(Function::Coalesce, arguments, kind.clone(), kind),
-            "nvl2" => return Err("the function nvl2 runs on the host".to_string()),
             _ => {}
         }
-        let function = match_function(name, &arguments)?;
-        let native = match function {
-            Function::CharLength | Function::OctetLength | Function::Position => Type::Int32,
+        let function = Function::from_sql(name).ok_or_else(|| format!("the function {name} runs on the host"))?;
+        let kinds: Vec<Type> = arguments.iter().map(|argument| argument.kind.clone()).collect();
+        let native = match function.entry().gives {
+            Gives::Int32 => Type::Int32,
             _ => kind.clone(),
         };
+        if function.check(&kinds, &native).is_err()
+            || kinds.contains(&Type::Null)
+            || !means_the_same(function, &arguments)
+        {
+            let kinds: Vec<String> = kinds.iter().map(|kind| kind.to_string()).collect();
+            return Err(format!("the function {name} on these arguments ({}) runs on the host", kinds.join(", ")));
+        }
         // Trimming names its characters in a second argument, which was checked to be a space.
         if matches!(function, Function::Trim | Function::TrimStart | Function::TrimEnd) {
             arguments.truncate(1);
         }
-        build(function, arguments, native, kind)
+        let nullable = function.nullable(arguments.iter().map(|argument| argument.nullable));
+        let arguments = arguments.into_iter().map(|argument| argument.expr).collect();
+        let expr = Lowered::Function { function, arguments, kind: native.clone() };
+        Ok(Typed::new(expr, native, nullable).cast(&kind, Failure::Error))
     }
 }
 
-/// Returns the function of a name, having checked that the arguments are ones on which it means the same.
-fn match_function(name: &str, arguments: &[Typed]) -> Result<Function, String> {
+/// Tells whether a function that takes arguments of these types means the same of them on the host.
+fn means_the_same(function: Function, arguments: &[Typed]) -> bool {
     use Function::*;
-    let kinds: Vec<&Type> = arguments.iter().map(|argument| &argument.kind).collect();
-    let same = kinds.windows(2).all(|pair| pair[0] == pair[1]);
-    let text = |count: usize| kinds.len() == count && kinds.iter().all(|kind| **kind == Type::String);
-    let float = |count: usize| kinds.len() == count && kinds.iter().all(|kind| **kind == Type::Float64);
     let integer_at = |position: usize| match arguments.get(position).map(|argument| &argument.expr) {
         Some(Lowered::Literal(Value::Integer(value), _)) => Some(*value),
         _ => None,
     };
-    let spaces = || match &arguments[1..] {
-        [] => true,
-        [Typed { expr: Lowered::Literal(Value::String(characters), _), .. }] => &**characters == " ",
-        _ => false,
+    let text_at = |position: usize| match arguments.get(position).map(|argument| &argument.expr) {
+        Some(Lowered::Literal(Value::String(value), _)) => Some(&**value),
+        _ => None,
     };
-    let trims = || matches!(kinds[..], [Type::String] | [Type::String, Type::String]) && spaces();
-    let (function, fits) = match name {
-        "coalesce" => (Coalesce, same && !kinds.is_empty()),
-        "nullif" => (NullIf, same && kinds.len() == 2),
-        "greatest" => (Greatest, same && !kinds.is_empty() && *kinds[0] != Type::Interval),
-        "least" => (Least, same && !kinds.is_empty() && *kinds[0] != Type::Interval),
-        "upper" => (Upper, text(1)),
-        "lower" => (Lower, text(1)),
-        "btrim" | "trim" => (Trim, trims()),
-        "ltrim" => (TrimStart, trims()),
-        "rtrim" => (TrimEnd, trims()),
-        "character_length" | "length" | "char_length" => (CharLength, text(1)),
-        "octet_length" => (OctetLength, text(1)),
-        "substr" | "substring" => {
+    match function {
+        Greatest | Least => arguments[0].kind != Type::Interval,
+        Trim | TrimStart | TrimEnd => arguments.len() == 1 || text_at(1) == Some(" "),
+        OctetLength => arguments[0].kind == Type::String,
+        Substring => {
             // From before the first character, or of negative length, the host has rules of its own.
-            let start = integer_at(1).is_some_and(|start| start >= 1);
-            let length = kinds.len() == 2 || integer_at(2).is_some_and(|length| length >= 0);
-            (Substring, kinds.first() == Some(&&Type::String) && start && length)
+            integer_at(1).is_some_and(|start| start >= 1)
+                && (arguments.len() == 2 || integer_at(2).is_some_and(|length| length >= 0))
         }
-        "left" => (Left, kinds.first() == Some(&&Type::String) && integer_at(1).is_some()),
-        "right" => (Right, kinds.first() == Some(&&Type::String) && integer_at(1).is_some()),
-        "concat" => (Concat, text(kinds.len())),
-        "replace" => {
-            let from = matches!(&arguments[1].expr, Lowered::Literal(Value::String(from), _) if !from.is_empty());
-            (Replace, text(3) && from)
-        }
-        "strpos" | "instr" | "position" => (Position, text(2)),
-        "starts_with" => (StartsWith, text(2)),
-        "ends_with" => (EndsWith, text(2)),
-        "contains" => (Contains, text(2)),
-        "reverse" => (Reverse, text(1)),
-        "abs" => (Abs, kinds.len() == 1 && kinds[0].is_numeric()),
-        "signum" => (Sign, float(1)),
-        "round" => (Round, kinds.first() == Some(&&Type::Float64) && (kinds.len() == 1 || integer_at(1).is_some())),
-        "floor" => (Floor, float(1)),
-        "ceil" => (Ceil, float(1)),
-        "power" | "pow" => (Power, float(2)),
-        "exp" => (Exp, float(1)),
-        "ln" => (Ln, float(1)),
-        "log10" => (Log10, float(1)),
-        "log" if kinds.len() == 1 => (Log10, float(1)),
-        "log2" => (Log2, float(1)),
-        "sin" => (Sin, float(1)),
-        "cos" => (Cos, float(1)),
-        "tan" => (Tan, float(1)),
-        "atan" => (ArcTan, float(1)),
-        _ => return Err(format!("the function {name} runs on the host")),
-    };
-    if fits {
-        return Ok(function);
+        Left | Right => integer_at(1).is_some(),
+        Replace => text_at(1).is_some_and(|from| !from.is_empty()),
+        Round => arguments[0].kind == Type::Float64 && (arguments.len() == 1 || integer_at(1).is_some()),
+        Abs => true,
+        // Of single precision the host computes in it, the IR in double.
+        _ if function.entry().group == Group::Number => arguments.iter().all(|argument| argument.kind == Type::Float64),
+        _ => true,
     }
-    let kinds: Vec<String> = kinds.iter().map(|kind| kind.to_string()).collect();
-    Err(format!("the function {name} on these arguments ({}) runs on the host", kinds.join(", ")))
-}
-
-/// Makes a call that gives `native`, cast to the host's `kind`.
-fn build(function: Function, arguments: Vec<Typed>, native: Type, kind: Type) -> Result<Typed, String> {
-    use Function::*;
-    if matches!(function, Coalesce | NullIf | Greatest | Least | Upper | Lower | Replace | Substring | Left | Right)
-        && arguments[0].kind != kind
-    {
-        return Err(format!("a function of {} giving {kind} runs on the host", arguments[0].kind));
-    }
-    let nullable = match function {
-        Coalesce | Greatest | Least => arguments.iter().all(|argument| argument.nullable),
-        NullIf => true,
-        Concat => false,
-        _ => arguments.iter().any(|argument| argument.nullable),
-    };
-    let arguments = arguments.into_iter().map(|argument| argument.expr).collect();
-    let expr = Lowered::Function { function, arguments, kind: native.clone() };
-    Ok(Typed::new(expr, native, nullable).cast(&kind, Failure::Error))
 }
 
 /// Returns the part that a constant names.
