@@ -15,7 +15,7 @@ use std::{
 };
 
 use sqllogictest::{ExpectedError, QueryExpect, Record, Runner, StatementExpect, strict_column_validator};
-use tandem_engine::{Config, Error, Mode, OnFallback, Session};
+use tandem_engine::{Error, Mode, OnFallback, Session};
 use tandem_tests::{ColumnKind, Database, normalize, validate_rows, validate_rows_in_any_order};
 
 /// Files and folders left out, with the reason.
@@ -112,8 +112,8 @@ async fn run_file(file: &Path, name: &str, mode: Mode, outcomes: &mut Outcomes) 
         Err(_) => return,
     };
     let mut runner = Runner::new(|| async {
-        let config = Config { mode, on_fallback: OnFallback::Silent, threads: THREADS, ..Config::default() };
-        Ok::<_, Error>(Database::new(Session::new(config)?))
+        let session = Session::builder().mode(mode).on_fallback(OnFallback::Silent).threads(THREADS).build()?;
+        Ok::<_, Error>(Database::new(session))
     });
     runner.add_label("Datafusion");
     runner.with_normalizer(normalize);

@@ -3,8 +3,7 @@
 use std::{fs, path::Path, sync::Arc};
 
 use arrow::record_batch::RecordBatch;
-use futures::TryStreamExt;
-use tandem_engine::{Cancel, Config, Mode, OnFallback, Session, Table, Where};
+use tandem_engine::{Mode, OnFallback, Session, Table, Where};
 use tandem_generator::Options;
 use tandem_tests::{has_device, spell_rows};
 
@@ -55,10 +54,8 @@ fn options() -> Options {
 
 /// Runs every query of a suite both ways; returns where each ran with capture on.
 fn compare(suite: &str, tables: Vec<(String, Table)>, queries: usize, mode: Mode) -> Vec<(String, Where)> {
-    let open = |mode| {
-        let config = Config { mode, on_fallback: OnFallback::Silent, ..Config::default() };
-        Session::new(config).expect("a session can be made")
-    };
+    let open =
+        |mode| Session::builder().mode(mode).on_fallback(OnFallback::Silent).build().expect("a session can be made");
     let (ours, host) = (open(mode), open(Mode::Host));
     for (name, table) in tables {
         let table = Arc::new(table);
@@ -97,8 +94,9 @@ fn compare(suite: &str, tables: Vec<(String, Table)>, queries: usize, mode: Mode
 
 /// Returns the rows in an order of their own, floats rounded to what summation order leaves alone, and where it ran.
 async fn rows(session: &Session, sql: &str) -> Result<(Vec<Vec<String>>, Where), String> {
-    let outcome = session.run(sql, &Cancel::new()).await.map_err(|e| e.to_string())?;
-    let batches: Vec<RecordBatch> = outcome.stream.try_collect().await.map_err(|e| e.to_string())?;
+    let query = session.sql(sql);
+    let report = query.report();
+    let batches: Vec<RecordBatch> = query.await.map_err(|e| e.to_string())?;
     let mut rows = spell_rows(&batches).map_err(|e| e.to_string())?;
     for cell in rows.iter_mut().flatten() {
         if let (true, Ok(value)) = (cell.contains('.'), cell.parse::<f64>()) {
@@ -106,5 +104,5 @@ async fn rows(session: &Session, sql: &str) -> Result<(Vec<Vec<String>>, Where),
         }
     }
     rows.sort();
-    Ok((rows, outcome.report.placement()))
+    Ok((rows, report.placement()))
 }

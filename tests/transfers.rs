@@ -4,9 +4,8 @@
 
 use std::{fs, path::Path, sync::Arc};
 
-use futures::TryStreamExt;
 use tandem_device::testing;
-use tandem_engine::{Cancel, Config, Mode, OnFallback, Session, Table};
+use tandem_engine::{Mode, OnFallback, Session, Table};
 use tandem_generator::Options;
 use tandem_runtime::Traffic;
 use tandem_tests::has_device;
@@ -44,8 +43,8 @@ fn child_counts_transfers() {
     );
     for (name, sql) in queries() {
         // A session of its own: nothing is on the device yet.
-        let config = Config { mode: Mode::Gpu, on_fallback: OnFallback::Error, ..Config::default() };
-        let session = Session::new(config).expect("a session can be made");
+        let session = Session::builder().mode(Mode::Gpu).on_fallback(OnFallback::Error).build();
+        let session = session.expect("a session can be made");
         for (name, table) in &tables {
             // A copy: the device would know columns of an earlier query.
             session.register_table(name, Arc::new(copy(table))).expect("the name is free");
@@ -95,9 +94,10 @@ fn copy(table: &Table) -> Table {
 
 /// Runs a query and returns what its kernels read of each column.
 async fn traffic(session: &Session, sql: &str) -> Vec<Traffic> {
-    let outcome = session.run(sql, &Cancel::new()).await.expect("the query runs on the device");
-    let _: Vec<_> = outcome.stream.try_collect().await.expect("the query runs on the device");
-    let metrics = outcome.report.metrics();
+    let query = session.sql(sql);
+    let report = query.report();
+    query.await.expect("the query runs on the device");
+    let metrics = report.metrics();
     let pipelines = metrics.iter().flat_map(|metrics| &metrics.pipelines);
     pipelines.filter_map(|pipeline| pipeline.device.as_ref()).flat_map(|device| device.traffic.clone()).collect()
 }

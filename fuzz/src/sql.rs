@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures::{StreamExt, executor::block_on};
-use tandem_engine::{Cancel, Class, Config, Mode, OnFallback, Session};
+use tandem_engine::{Cancel, Class, Mode, OnFallback, Session};
 
 use crate::panics;
 
@@ -48,9 +48,9 @@ fn run(session: &Session, sql: &str) {
     let cancel = Cancel::new();
     watch(cancel.clone());
     let outcome = block_on(async {
-        let mut outcome = session.run(sql, &cancel).await?;
+        let mut stream = session.sql(sql).cancel(&cancel).stream().await?;
         let mut rows = 0;
-        while let Some(batch) = outcome.stream.next().await {
+        while let Some(batch) = stream.next().await {
             rows += batch?.num_rows();
             if rows > MOST_ROWS {
                 break;
@@ -92,16 +92,10 @@ fn watch(cancel: Cancel) {
 fn session() -> &'static Session {
     static SESSION: OnceLock<Session> = OnceLock::new();
     SESSION.get_or_init(|| {
-        let config = Config {
-            mode: Mode::Cpu,
-            on_fallback: OnFallback::Silent,
-            threads: 1,
-            memory_limit: Some(MEMORY_LIMIT),
-            ..Config::default()
-        };
-        let session = Session::new(config).expect("a session starts");
+        let builder = Session::builder().mode(Mode::Cpu).on_fallback(OnFallback::Silent);
+        let session = builder.threads(1).memory_limit(MEMORY_LIMIT).build().expect("a session starts");
         for statement in session.split(TABLES).expect("statements as we write them") {
-            block_on(session.run(&statement, &Cancel::new())).map(drop).expect("tables as we write them");
+            session.sql(statement).collect().map(drop).expect("tables as we write them");
         }
         session
     })

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use serde::Deserialize;
 use tandem_device::testing;
-use tandem_engine::{Config, Error, Mode, OnFallback, Session};
+use tandem_engine::{Error, OnFallback, Session, testing::Switches};
 
 /// One way to run the tests of SQL.
 #[derive(Clone, Debug, Deserialize)]
@@ -99,15 +99,15 @@ impl Configuration {
     /// What the session cannot be made for.
     pub fn open(&self) -> Result<Session, Error> {
         let Flags { mode, threads, vector_rows, force_collisions } = &self.flags;
-        let defaults = Config::default();
-        Session::new(Config {
-            mode: mode.parse::<Mode>()?,
-            on_fallback: OnFallback::Silent,
-            threads: threads.unwrap_or(defaults.threads),
-            vector_rows: vector_rows.unwrap_or(defaults.vector_rows),
-            force_collisions: *force_collisions,
-            ..defaults
-        })
+        let mut switches = Switches { force_collisions: *force_collisions, ..Switches::default() };
+        if let Some(rows) = vector_rows {
+            switches.vector_rows = *rows;
+        }
+        let mut session = Session::builder().mode(mode.parse()?).on_fallback(OnFallback::Silent).switches(switches);
+        if let Some(threads) = threads {
+            session = session.threads(*threads);
+        }
+        session.build()
     }
 
     /// Tells whether a file runs.

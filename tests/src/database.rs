@@ -37,9 +37,9 @@ impl AsyncDB for Database {
             let cancel = cancel.clone();
             // A task of its own turns a panic into an error of this record.
             tokio::spawn(async move {
-                let outcome = session.run(&sql, &cancel).await?;
-                let schema = outcome.schema.clone();
-                let batches: Vec<RecordBatch> = outcome.stream.try_collect().await?;
+                let stream = session.sql(sql).cancel(&cancel).stream().await?;
+                let schema = stream.schema().clone();
+                let batches: Vec<RecordBatch> = stream.try_collect().await?;
                 let rows = spell_rows(&batches).map_err(|e| Error::new(Class::Internal, e.to_string()))?;
                 if schema.fields().is_empty() {
                     return Ok(DBOutput::StatementComplete(0));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, error::ErrorKind};
-use tandem_engine::{Config, Mode, OnFallback};
+use tandem_engine::{Mode, OnFallback, SessionBuilder};
 
 use crate::{
     bench::BenchArguments, demo::DemoArguments, devices::DevicesArguments, failure::Failure, format::Format,
@@ -69,18 +69,16 @@ pub struct EngineArguments {
 }
 
 impl EngineArguments {
-    /// Makes the engine's configuration.
-    pub fn config(&self) -> Config {
-        let mut config = Config {
-            mode: self.mode.into(),
-            on_fallback: self.on_fallback.into(),
-            memory_limit: self.memory_limit,
-            ..Config::default()
-        };
-        if let Some(threads) = self.threads {
-            config.threads = threads.into();
+    /// Makes the settings of a session.
+    pub fn session(&self) -> SessionBuilder {
+        let mut session = SessionBuilder::default().mode(self.mode.into()).on_fallback(self.on_fallback.into());
+        if let Some(limit) = self.memory_limit {
+            session = session.memory_limit(limit);
         }
-        config
+        if let Some(threads) = self.threads {
+            session = session.threads(threads.into());
+        }
+        session
     }
 }
 

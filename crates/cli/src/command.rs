@@ -7,7 +7,6 @@ use arrow::{
     record_batch::RecordBatch,
 };
 use clap::ValueEnum;
-use tandem_engine::TableKind;
 
 use crate::{
     arguments::ModeName,
@@ -105,17 +104,10 @@ fn tables(runner: &mut Runner) -> Result<(), Failure> {
         note("there are no tables; start with --data DIR, or CREATE TABLE name AS SELECT … FROM 'file.parquet'");
         return Ok(());
     }
-    let kind = |kind| match kind {
-        TableKind::Resident => "resident",
-        TableKind::Parquet => "parquet",
-        TableKind::Csv => "csv",
-        TableKind::Arrow => "arrow",
-        TableKind::View => "view",
-        TableKind::Other => "other",
-    };
+    let kinds: Vec<String> = tables.iter().map(|t| t.kind.to_string()).collect();
     let batch = batch(vec![
         ("table", strings(tables.iter().map(|t| t.name.as_str()))),
-        ("kind", strings(tables.iter().map(|t| kind(t.kind)))),
+        ("kind", strings(kinds.iter().map(String::as_str))),
         ("rows", numbers(tables.iter().map(|t| t.rows))),
         ("bytes", numbers(tables.iter().map(|t| t.bytes))),
     ]);
@@ -138,7 +130,7 @@ fn schema(runner: &mut Runner, table: &str) -> Result<(), Failure> {
 }
 
 fn columns(runner: &mut Runner, table: &str) -> Result<(), Failure> {
-    let columns = runner.wait(runner.session.describe(table))?;
+    let columns = runner.session.describe(table)?;
     let batch = batch(vec![
         ("column", strings(columns.iter().map(|c| c.name.as_str()))),
         ("type", strings(columns.iter().map(|c| c.kind.as_str()))),

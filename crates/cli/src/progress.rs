@@ -3,7 +3,6 @@
 use std::{
     sync::{
         Arc,
-        atomic::Ordering::Relaxed,
         mpsc::{self, RecvTimeoutError, Sender},
     },
     thread::JoinHandle,
@@ -11,7 +10,7 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tandem_runtime::Progress;
+use tandem_engine::Report;
 
 use crate::terminal;
 
@@ -22,7 +21,7 @@ const REDRAW: Duration = Duration::from_millis(100);
 
 /// A bar that appears when it is needed and vanishes when dropped.
 pub struct Bar {
-    stop: Option<(Sender<Arc<Progress>>, JoinHandle<()>)>,
+    stop: Option<(Sender<Arc<Report>>, JoinHandle<()>)>,
 }
 
 impl Bar {
@@ -31,17 +30,17 @@ impl Bar {
         if !terminal::stderr_is_terminal() {
             return Bar { stop: None };
         }
-        let (sender, receiver) = mpsc::channel::<Arc<Progress>>();
+        let (sender, receiver) = mpsc::channel::<Arc<Report>>();
         let thread = std::thread::spawn(move || {
-            let mut progress: Option<Arc<Progress>> = None;
+            let mut report: Option<Arc<Report>> = None;
             let mut bar: Option<ProgressBar> = None;
             let mut wait = PATIENCE;
             loop {
                 match receiver.recv_timeout(wait) {
-                    Ok(now) => progress = Some(now),
+                    Ok(now) => report = Some(now),
                     Err(RecvTimeoutError::Timeout) => {
                         wait = REDRAW;
-                        draw(bar.get_or_insert_with(new_bar), progress.as_deref());
+                        draw(bar.get_or_insert_with(new_bar), report.as_deref());
                     }
                     Err(RecvTimeoutError::Disconnected) => break,
                 }
@@ -54,10 +53,10 @@ impl Bar {
     }
 
     /// Says whose rows are counted from now on.
-    pub fn follow(&self, progress: &Arc<Progress>) {
+    pub fn follow(&self, report: Arc<Report>) {
         if let Some((sender, _)) = &self.stop {
             // The thread ends only after this sender is dropped.
-            let _ = sender.send(Arc::clone(progress));
+            let _ = sender.send(report);
         }
     }
 }
@@ -77,10 +76,10 @@ fn new_bar() -> ProgressBar {
     bar
 }
 
-fn draw(bar: &ProgressBar, progress: Option<&Progress>) {
-    let total = progress.map_or(0, |p| p.total.load(Relaxed));
+fn draw(bar: &ProgressBar, report: Option<&Report>) {
+    let progress = report.map(Report::progress).unwrap_or_default();
+    let (done, total) = (progress.rows_done, progress.rows_total);
     if total > 0 {
-        let done = progress.map_or(0, |p| p.done.load(Relaxed)).min(total);
         if bar.length() != Some(total) {
             bar.set_style(style("{elapsed_precise} [{bar:40}] {percent:>3} %  {human_pos} of {human_len} rows"));
             bar.set_length(total);

@@ -9,8 +9,7 @@ use std::{
 
 use arrow::{datatypes::SchemaRef, record_batch::RecordBatch};
 use futures::StreamExt;
-use tandem_engine::{Mode, OnFallback, Report, Session};
-use tandem_runtime::Cancel;
+use tandem_engine::{Cancel, Mode, OnFallback, Report, Session};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::{
@@ -51,7 +50,7 @@ impl Runner {
     pub fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let tokio = runtime()?;
         let interrupt = Interrupt::listen(&tokio);
-        let session = Session::new(arguments.engine.config())?;
+        let session = arguments.engine.session().build()?;
         interrupt.watch(&session);
         let output = Output::open(arguments.output.as_deref(), &session)?;
         if arguments.format.is_binary() && !output.is_file() && terminal::stdout_is_terminal() {
@@ -78,16 +77,11 @@ impl Runner {
 
     /// Makes a table of every file of a directory.
     fn register(&self, directory: &Path) -> Result<(), Failure> {
-        let names = self.tokio.block_on(self.session.register_directory(directory))?;
+        let names = self.session.register_directory(directory)?;
         if names.is_empty() {
             note(&format!("there is no Parquet, CSV or Arrow file in {}", directory.display()));
         }
         Ok(())
-    }
-
-    /// Waits for a future of the session.
-    pub fn wait<T>(&self, future: impl Future<Output = T>) -> T {
-        self.tokio.block_on(future)
     }
 
     /// Tells whether results go to a file.
@@ -135,27 +129,27 @@ impl Runner {
 
     /// Runs a statement to its end; tells whether it had a result.
     async fn execute(&self, sql: &str, cancel: &Cancel, bar: &Bar) -> Result<(Arc<Report>, bool), Failure> {
-        let report = Arc::new(Report::default());
-        bar.follow(&report.progress);
-        let mut outcome = self.session.run_reporting(sql, cancel, report).await?;
-        let has_result = !outcome.schema.fields().is_empty();
+        let query = self.session.sql(sql).cancel(cancel);
+        bar.follow(query.report());
+        let mut stream = query.stream().await?;
+        let has_result = !stream.schema().fields().is_empty();
         // Made with the first rows, so that a statement that fails before them writes nothing.
         let mut writer = None;
-        while let Some(batch) = outcome.stream.next().await {
+        while let Some(batch) = stream.next().await {
             let batch = batch?;
             if has_result {
                 let writer = match &mut writer {
                     Some(writer) => writer,
-                    none => none.insert(self.writer(&outcome.schema)?),
+                    none => none.insert(self.writer(stream.schema())?),
                 };
                 writer.write(&batch).map_err(|message| self.failure(message))?;
             }
         }
         if has_result {
-            let writer = writer.map_or_else(|| self.writer(&outcome.schema), Ok)?;
+            let writer = writer.map_or_else(|| self.writer(stream.schema()), Ok)?;
             writer.finish().map_err(|message| self.failure(message))?;
         }
-        Ok((outcome.report, has_result))
+        Ok((stream.report().clone(), has_result))
     }
 
     /// Writes a result that did not come from a statement.

@@ -7,6 +7,7 @@ use crate::Error;
 
 /// Where statements run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Mode {
     /// On the best device that supports each part; the rest on the host engine.
     #[default]
@@ -21,6 +22,7 @@ pub enum Mode {
 
 /// What happens when a part of a statement is left to the host engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum OnFallback {
     /// The statement runs; its report has the reasons for the caller to show.
     #[default]
@@ -31,8 +33,11 @@ pub enum OnFallback {
     Silent,
 }
 
-/// The settings of a session.
+/// The settings of a session, as [`Session::config`](crate::Session::config) tells them; [`Session::builder`] sets them.
+///
+/// [`Session::builder`]: crate::Session::builder
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Config {
     /// Where statements run.
     pub mode: Mode,
@@ -46,10 +51,6 @@ pub struct Config {
     /// Bytes that cached columns of scanned files may take; `None` picks a quarter of the machine's memory,
     /// or half of the limit if that is less.
     pub cache_limit: Option<usize>,
-    /// Rows that flow through a pipeline at a time.
-    pub vector_rows: usize,
-    /// Gives all hash-table keys one hash, for tests.
-    pub force_collisions: bool,
 }
 
 impl Default for Config {
@@ -60,8 +61,6 @@ impl Default for Config {
             threads: std::thread::available_parallelism().map_or(1, |threads| threads.get()),
             memory_limit: None,
             cache_limit: None,
-            vector_rows: 4096,
-            force_collisions: false,
         }
     }
 }

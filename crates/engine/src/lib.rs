@@ -8,33 +8,36 @@
 //! The folders are a statement's way: `sql` (what it is, and what is to be done for it), `planning` (capture, join order,
 //! lowering), `execution` (the nodes that run), over `tables`; `explain` tells what ran where.
 //!
-//! ```no_run
-//! # async fn example() -> Result<(), tandem_engine::Error> {
-//! use futures::TryStreamExt;
-//! use tandem_engine::{Cancel, Config, Session};
-//!
-//! let session = Session::new(Config::default())?;
-//! let outcome = session.run("SELECT 1 + 1", &Cancel::new()).await?;
-//! let batches: Vec<_> = outcome.stream.try_collect().await?;
-//! # Ok(()) }
 //! ```
+//! let session = tandem_engine::Session::builder().threads(1).build()?;
+//! let batches = session.sql("SELECT 1 + 1").collect()?;
+//! assert_eq!(batches[0].num_rows(), 1);
+//! # Ok::<(), tandem_engine::Error>(())
+//! ```
+//!
+//! Programs depend on the crate `tandem`, which is this one's interface without what only our own crates use.
 
 mod config;
 mod error;
 mod execution;
 mod explain;
+mod functions;
 mod planning;
 mod session;
 mod sql;
 mod tables;
+#[doc(hidden)]
+pub mod testing;
 
 pub use arrow;
 pub use config::{Config, Mode, OnFallback};
 pub use error::{Class, Error, Result};
 pub use execution::host::BatchStream;
 pub use execution::staging::StagedFile;
-pub use explain::report::{Report, Where};
-pub use session::{Outcome, Session};
+pub use explain::report::{PipelineReport, Progress, Report, Where};
+pub use functions::{Argument, Native, Returned, ScalarFunction, Text};
+pub use session::{Batches, Query, Session, SessionBuilder};
+pub use sql::parameters::Value;
 pub use tables::info::{ColumnInfo, TableInfo, TableKind};
 pub use tandem_column::Table;
-pub use tandem_runtime::{Cancel, Progress, QueryMetrics, Runtime};
+pub use tandem_runtime::Cancel;

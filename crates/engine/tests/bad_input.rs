@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use support::{assert_sentence, failure, rows, run, run_all, session};
-use tandem_engine::{Class, Config, Mode, OnFallback, Session};
+use tandem_engine::{Class, Mode, OnFallback, Session};
 
 const MODES: [Mode; 2] = [Mode::Auto, Mode::Host];
 
@@ -30,7 +30,7 @@ async fn missing_file() {
         let session = session(mode);
         let message = failure(&session, "SELECT * FROM 'no/such/file.parquet'").await;
         assert!(message.contains("does not exist") && message.contains("no/such/file.parquet"), "{message}");
-        let error = session.register_file("t", Path::new("no/such.csv")).await.unwrap_err();
+        let error = session.register_file("t", Path::new("no/such.csv")).unwrap_err();
         assert!(error.message.contains("no/such.csv"), "{error}");
         assert_sentence(&error);
         lives(&session).await;
@@ -97,7 +97,7 @@ async fn two_schemas_in_one_table() {
     fs::write(table.join("two.csv"), "a,c,d\n1,x,2\n").unwrap();
     for mode in MODES {
         let session = session(mode);
-        let error = session.register_directory(folder.path()).await.unwrap_err();
+        let error = session.register_directory(folder.path()).unwrap_err();
         assert_sentence(&error);
         assert!(error.message.contains("one.csv") && error.message.contains("two.csv"), "{error}");
         assert!(session.tables().is_empty());
@@ -108,13 +108,13 @@ async fn two_schemas_in_one_table() {
 #[tokio::test]
 async fn unreadable_directory() {
     let session = session(Mode::Auto);
-    let error = session.register_directory(Path::new("no/such/directory")).await.unwrap_err();
+    let error = session.register_directory(Path::new("no/such/directory")).unwrap_err();
     assert_sentence(&error);
     assert!(error.message.contains("no/such/directory"), "{error}");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    let error = session.register_directory(&file).await.unwrap_err();
+    let error = session.register_directory(&file).unwrap_err();
     assert!(error.message.contains("not one"), "{error}");
 }
 
@@ -187,8 +187,7 @@ async fn syntax_errors_have_a_position() {
 #[tokio::test]
 async fn out_of_the_memory_limit() {
     for mode in MODES {
-        let config = Config { mode, threads: 2, memory_limit: Some(16 << 20), ..Config::default() };
-        let session = Session::new(config).unwrap();
+        let session = Session::builder().mode(mode).threads(2).memory_limit(16 << 20).build().unwrap();
         let message = failure(
             &session,
             "CREATE TABLE big AS SELECT value AS a, sha256('x' || value) AS h FROM generate_series(1, 3000000)",

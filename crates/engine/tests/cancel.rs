@@ -4,7 +4,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use futures::{StreamExt, TryStreamExt};
+use futures::StreamExt;
 use support::{rows, run_all, session};
 use tandem_engine::{Cancel, Mode, Session};
 
@@ -34,10 +34,7 @@ async fn a_running_statement_ends_soon() {
             let cancel = Cancel::new();
             let running = {
                 let (session, cancel) = (session.clone(), cancel.clone());
-                tokio::spawn(async move {
-                    let outcome = session.run(sql, &cancel).await?;
-                    outcome.stream.try_collect::<Vec<_>>().await
-                })
+                tokio::spawn(async move { session.sql(sql).cancel(&cancel).await })
             };
             tokio::time::sleep(Duration::from_millis(200)).await;
             assert!(!running.is_finished(), "not long enough to test: {mode} {sql}");
@@ -55,8 +52,7 @@ async fn a_running_statement_ends_soon() {
 async fn dropping_the_stream_frees_the_workers() {
     let session = prepare(Mode::Auto).await;
     for sql in LONG {
-        let outcome = session.run(sql, &Cancel::new()).await.unwrap();
-        let mut stream = outcome.stream;
+        let mut stream = session.sql(sql).stream().await.unwrap();
         let _ = tokio::time::timeout(Duration::from_millis(200), stream.next()).await;
         drop(stream);
     }
@@ -69,7 +65,7 @@ async fn a_statement_cancelled_before_it_begins_does_not() {
     let session = session(Mode::Auto);
     let cancel = Cancel::new();
     cancel.cancel();
-    let error = session.run("CREATE TABLE t AS SELECT 1 AS a", &cancel).await.err().unwrap();
+    let error = session.sql("CREATE TABLE t AS SELECT 1 AS a").cancel(&cancel).await.unwrap_err();
     assert!(error.is_cancelled());
     assert!(session.tables().is_empty());
 }

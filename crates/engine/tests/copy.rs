@@ -238,8 +238,7 @@ async fn a_cancelled_copy_leaves_nothing() {
     let cancel = Cancel::new();
     let sql =
         format!("COPY (SELECT value AS a FROM generate_series(1, 2000000000)) TO '{}/t.csv'", folder.path().display());
-    let outcome = session.run(&sql, &cancel).await.unwrap();
-    let reading = tokio::spawn(futures::TryStreamExt::try_collect::<Vec<_>>(outcome.stream));
+    let reading = tokio::spawn(session.sql(sql).cancel(&cancel).into_future());
     tokio::time::sleep(Duration::from_millis(300)).await;
     cancel.cancel();
     let error = reading.await.unwrap().unwrap_err();

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use support::{assert_sentence, failure, rows, run, run_all, session};
-use tandem_engine::Mode;
+use tandem_engine::{Mode, Session};
 
 /// Nothing here takes a second; who waits longer would wait for ever.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -20,6 +20,12 @@ async fn patiently<T>(future: impl Future<Output = T>) -> T {
 
 fn pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo is there").success());
+}
+
+/// Waits for a call that blocks, but not for ever.
+async fn opened<T: Send + 'static>(session: &Session, call: impl FnOnce(&Session) -> T + Send + 'static) -> T {
+    let session = session.clone();
+    patiently(tokio::task::spawn_blocking(move || call(&session))).await.unwrap()
 }
 
 /// Writes a Parquet file of 24 KB whose schema is nested 3,000 deep, byte by byte in Thrift's compact protocol.
@@ -47,7 +53,7 @@ async fn pipes_and_sockets_are_not_waited_for() {
             let shown = path.display().to_string();
             let message = patiently(failure(&session, &format!("SELECT * FROM '{shown}'"))).await;
             assert!(message.contains(kind) && message.contains(&shown), "{message}");
-            let error = patiently(session.register_file("t", &path)).await.unwrap_err();
+            let error = opened(&session, move |session| session.register_file("t", path)).await.unwrap_err();
             assert!(error.message.contains(kind), "{error}");
             assert_sentence(&error);
             for (columns, format) in [("(a BIGINT)", "CSV"), ("(a BIGINT)", "PARQUET"), ("", "JSON"), ("", "ARROW")] {
@@ -60,7 +66,8 @@ async fn pipes_and_sockets_are_not_waited_for() {
         fs::write(folder.join("good.csv"), "a\n1\n2\n").unwrap();
         let sql = format!("SELECT sum(a) FROM '{}/*.csv'", folder.display());
         assert_eq!(patiently(rows(&session, &sql)).await, ["3"]);
-        assert_eq!(patiently(session.register_directory(folder)).await.unwrap(), ["good"]);
+        let whole = folder.to_path_buf();
+        assert_eq!(opened(&session, move |session| session.register_directory(whole)).await.unwrap(), ["good"]);
         fs::remove_file(folder.join("good.csv")).unwrap();
     }
 }

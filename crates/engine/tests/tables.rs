@@ -3,10 +3,9 @@
 mod support;
 
 use std::fs;
-use std::sync::Arc;
 
 use support::{failure, rows, run, run_all, session};
-use tandem_engine::{Cancel, Mode, TableKind, Where};
+use tandem_engine::{Mode, TableKind, Where};
 
 const MODES: [Mode; 2] = [Mode::Auto, Mode::Host];
 
@@ -88,7 +87,7 @@ async fn files_by_path_name_directory_and_pattern() {
     fs::write(folder.path().join("Text.csv"), "v,t\n1,a\n2,\"b,\nc\"\n").unwrap();
     for mode in MODES {
         let session = session(mode);
-        let mut names = session.register_directory(folder.path()).await.unwrap();
+        let mut names = session.register_directory(folder.path()).unwrap();
         names.sort();
         assert_eq!(names, ["Text", "one", "parts", "single"]);
         assert_eq!(rows(&session, "SELECT count(*), sum(v), max(t) FROM single").await, ["10|55|v9"], "{mode}");
@@ -100,7 +99,7 @@ async fn files_by_path_name_directory_and_pattern() {
         assert_eq!(rows(&session, &format!("SELECT sum(v) FROM '{root}/parts/'")).await, ["45"]);
         let single = session.tables().into_iter().find(|table| table.name == "single").unwrap();
         assert_eq!((single.kind, single.rows), (TableKind::Parquet, Some(10)));
-        assert_eq!(session.describe("single").await.unwrap()[1].kind, "VARCHAR");
+        assert_eq!(session.describe("single").unwrap()[1].kind, "VARCHAR");
         run_all(&session, &["CREATE TABLE copied AS SELECT * FROM single"]).await;
         assert_eq!(rows(&session, "SELECT count(*), sum(v), min(t) FROM copied").await, ["10|55|v1"], "{mode}");
     }
@@ -128,13 +127,13 @@ async fn describe_tells_encodings() {
     let session = session(Mode::Auto);
     run_all(&session, &["CREATE TABLE t AS SELECT 19920101 + value AS day, 'city' || (value % 25) AS city FROM generate_series(1, 1000)"])
         .await;
-    let columns = session.describe("t").await.unwrap();
+    let columns = session.describe("t").unwrap();
     assert_eq!(columns[0].kind, "BIGINT");
     assert_eq!(columns[0].encoding, "u16 offsets from 19920102");
     assert_eq!(columns[0].width, Some(2));
     assert_eq!(columns[1].encoding, "dictionary of 25, u8");
     assert!(columns.iter().all(|column| column.bytes.is_some()));
-    let error = session.describe("tt").await.unwrap_err();
+    let error = session.describe("tt").unwrap_err();
     assert!(error.message.contains("'t'"), "{error}");
     let table = &session.tables()[0];
     assert_eq!((table.kind, table.rows), (TableKind::Resident, Some(1000)));
@@ -149,9 +148,9 @@ async fn the_report_says_where_and_why() {
         ("SELECT a, row_number() OVER (ORDER BY a) FROM t", Where::Mixed),
         ("SELECT 1", Where::Host),
     ] {
-        let outcome = session.run(sql, &Cancel::new()).await.unwrap();
-        let report = Arc::clone(&outcome.report);
-        futures::TryStreamExt::try_collect::<Vec<_>>(outcome.stream).await.unwrap();
+        let query = session.sql(sql);
+        let report = query.report();
+        query.await.unwrap();
         assert_eq!(report.placement(), expected, "{sql}: {:?}", report.reasons());
         assert_eq!(report.reasons().is_empty(), expected != Where::Mixed, "{sql}");
         assert_eq!(report.metrics().is_empty(), expected == Where::Host, "{sql}");

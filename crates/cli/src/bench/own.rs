@@ -10,8 +10,7 @@ use arrow::{
     array::RecordBatch,
     util::display::{ArrayFormatter, FormatOptions},
 };
-use futures::TryStreamExt;
-use tandem_engine::{Cancel, Config, Mode, OnFallback, Report, Session, Table};
+use tandem_engine::{Mode, OnFallback, Report, Session, Table};
 use tandem_limit::{Arrays, Cell};
 
 use super::{
@@ -24,7 +23,6 @@ use super::{
 pub struct Own {
     name: &'static str,
     session: Session,
-    executor: tokio::runtime::Runtime,
     /// Forget what earlier queries read before each run.
     cold: bool,
 }
@@ -60,21 +58,15 @@ impl Own {
     ) -> Result<Own, String> {
         let own = Own::new(name, mode, threads, cold)?;
         for table in tables {
-            let registered = own.executor.block_on(own.session.register_file(table.name, &table.path));
-            registered.map_err(|error| error.to_string())?;
+            own.session.register_file(table.name, &table.path).map_err(|error| error.to_string())?;
         }
         Ok(own)
     }
 
     fn new(name: &'static str, mode: Mode, threads: usize, cold: bool) -> Result<Own, String> {
-        let config = Config { mode, threads, on_fallback: OnFallback::Silent, ..Config::default() };
-        let session = Session::new(config).map_err(|error| error.to_string())?;
-        let executor = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(threads)
-            .enable_all()
-            .build()
-            .map_err(|error| format!("threads could not be started: {error}"))?;
-        Ok(Own { name, session, executor, cold })
+        let builder = Session::builder().mode(mode).threads(threads).on_fallback(OnFallback::Silent);
+        let session = builder.build().map_err(|error| error.to_string())?;
+        Ok(Own { name, session, cold })
     }
 
     /// Runs a query; returns its rows, the time until the last of them, and what the run tells about itself.
@@ -85,12 +77,11 @@ impl Own {
         if self.cold {
             self.session.clear_cache();
         }
-        self.executor.block_on(async {
-            let start = Instant::now();
-            let outcome = self.session.run(query.sql, &Cancel::new()).await.map_err(|error| error.to_string())?;
-            let batches = outcome.stream.try_collect().await.map_err(|error| error.to_string())?;
-            Ok((batches, start.elapsed(), outcome.report))
-        })
+        let start = Instant::now();
+        let query = self.session.sql(query.sql);
+        let report = query.report();
+        let batches = query.collect().map_err(|error| error.to_string())?;
+        Ok((batches, start.elapsed(), report))
     }
 }
 

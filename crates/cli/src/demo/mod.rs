@@ -15,11 +15,9 @@ use std::{
 
 use arrow::record_batch::RecordBatch;
 use clap::Args;
-use futures::TryStreamExt;
 use indicatif::{ProgressBar, ProgressDrawTarget};
-use tandem_engine::{Config, Mode, OnFallback, Report, Session};
+use tandem_engine::{Mode, OnFallback, Report, Session};
 use tandem_generator::Options;
-use tandem_runtime::Cancel;
 
 use crate::{
     bench::{
@@ -72,12 +70,7 @@ pub fn run(arguments: &DemoArguments) -> Result<(), Failure> {
     if let Some(threads) = arguments.threads {
         options.threads = threads.into();
     }
-    let tokio =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(options.threads).enable_all().build().map_err(
-            |e| Failure::Statement(format!("could not start {} threads: {e}; lower --threads", options.threads)),
-        )?;
-    let config =
-        Config { mode: Mode::Cpu, on_fallback: OnFallback::Silent, threads: options.threads, ..Config::default() };
+    let builder = Session::builder().mode(Mode::Cpu).on_fallback(OnFallback::Silent).threads(options.threads);
 
     say(&format!("Star Schema Benchmark, scale factor {}, {} threads\n", options.sf, options.threads))?;
     let started = Instant::now();
@@ -85,7 +78,7 @@ pub fn run(arguments: &DemoArguments) -> Result<(), Failure> {
     let tables = tandem_generator::ssb_tables(&options, &|done, total| counter.set(done, total))
         .map_err(|e| Failure::Statement(e.to_string()))?;
     drop(counter);
-    let session = Session::new(config)?;
+    let session = builder.build()?;
     let tables: Tables = tables.into_iter().map(|(name, table)| (name, Arc::new(table))).collect();
     for (name, table) in &tables {
         session.register_table(name, Arc::clone(table))?;
@@ -119,7 +112,7 @@ pub fn run(arguments: &DemoArguments) -> Result<(), Failure> {
     let mut lines = Vec::new();
     for query in queries {
         bar.set_message(format!("query {}", query.name));
-        lines.push(tokio.block_on(measure(&query, modes, &session, Amount::of(&query, &tables)))?);
+        lines.push(measure(&query, modes, &session, Amount::of(&query, &tables))?);
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -127,9 +120,9 @@ pub fn run(arguments: &DemoArguments) -> Result<(), Failure> {
 }
 
 /// Runs one query in each mode in turn, and compares the rows with those of DataFusion alone.
-async fn measure(query: &Query, modes: &[Mode], session: &Session, amount: Amount) -> Result<Line, Failure> {
+fn measure(query: &Query, modes: &[Mode], session: &Session, amount: Amount) -> Result<Line, Failure> {
     session.set_mode(Mode::Host);
-    let expected = sorted_rows(&execute(session, query).await?.0)?;
+    let expected = sorted_rows(&execute(session, query)?.0)?;
     let run = || Run { time: Duration::MAX, places: Vec::new(), reasons: Vec::new(), equal: true };
     let runs = modes.iter().map(|_| run()).collect();
     let mut line = Line { name: query.name, rows: expected.len(), amount, runs };
@@ -138,7 +131,7 @@ async fn measure(query: &Query, modes: &[Mode], session: &Session, amount: Amoun
         for (at, mode) in modes.iter().enumerate() {
             session.set_mode(*mode);
             let started = Instant::now();
-            let (ours, report) = execute(session, query).await?;
+            let (ours, report) = execute(session, query)?;
             let time = started.elapsed();
             let known = &mut line.runs[at];
             if run > 0 {
@@ -152,10 +145,10 @@ async fn measure(query: &Query, modes: &[Mode], session: &Session, amount: Amoun
     Ok(line)
 }
 
-async fn execute(session: &Session, query: &Query) -> Result<(Vec<RecordBatch>, Arc<Report>), Failure> {
-    let outcome = session.run(query.sql, &Cancel::new()).await?;
-    let rows = outcome.stream.try_collect().await.map_err(tandem_engine::Error::from)?;
-    Ok((rows, outcome.report))
+fn execute(session: &Session, query: &Query) -> Result<(Vec<RecordBatch>, Arc<Report>), Failure> {
+    let query = session.sql(query.sql);
+    let report = query.report();
+    Ok((query.collect()?, report))
 }
 
 /// Spells all rows, in an order that does not depend on ties in the query's own.

@@ -24,7 +24,7 @@ impl Names {
         known.retain(|name, _| now.contains(name));
         for name in now {
             known.entry(name).or_insert_with_key(|name| {
-                let columns = runner.wait(runner.session.describe(name)).unwrap_or_default();
+                let columns = runner.session.describe(name).unwrap_or_default();
                 columns.into_iter().map(|c| c.name).collect()
             });
         }

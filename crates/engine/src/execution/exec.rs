@@ -107,11 +107,11 @@ impl TandemExec {
                 holds.push(hold);
             }
             let options = Options {
-                vector_rows: statement.vector_rows,
-                force_collisions: statement.force_collisions,
+                vector_rows: statement.switches.vector_rows,
+                force_collisions: statement.switches.force_collisions,
                 memory: statement.budget.clone(),
                 cancel,
-                progress: statement.report.progress.clone(),
+                progress: statement.report.counters().clone(),
                 devices: statement.devices.clone(),
             };
             let execution =

@@ -23,7 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
 use crate::sql::nesting::STACK_BYTES;
-use crate::{Error, Result};
+use crate::{Error, Report, Result};
 
 /// How often the watcher looks at the flags: well below what a person notices.
 const WATCH_INTERVAL: Duration = Duration::from_millis(5);
@@ -140,6 +140,7 @@ impl Host {
         stop: &Stop,
         mut stream: SendableRecordBatchStream,
         translate: impl Fn(DataFusionError) -> Error + Send + 'static,
+        report: Arc<Report>,
         keep: Arc<dyn Any + Send + Sync>,
     ) -> BatchStream {
         let schema = stream.schema();
@@ -155,7 +156,7 @@ impl Host {
             }
         });
         let guard = TaskGuard { task: task.abort_handle(), stop: stop.clone(), ended: false };
-        BatchStream { schema, receiver, cancelled, task, guard, _keep: keep }
+        BatchStream { schema, report, receiver, cancelled, task, guard, _keep: keep }
     }
 }
 
@@ -216,10 +217,11 @@ impl Drop for TaskGuard {
     }
 }
 
-/// The rows of a statement, batch by batch: the caller's side of a stream that runs on the session's threads. Dropping it
-/// stops the statement.
+/// The rows of a statement, batch by batch, as a [`futures::Stream`]: the caller's side of what runs on the session's
+/// threads. Dropping it stops the statement.
 pub struct BatchStream {
     schema: SchemaRef,
+    report: Arc<Report>,
     receiver: mpsc::Receiver<Result<RecordBatch>>,
     cancelled: oneshot::Receiver<()>,
     task: tokio::task::JoinHandle<()>,
@@ -231,6 +233,11 @@ impl BatchStream {
     /// Returns the batches' schema; without fields for statements that return nothing.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    /// Returns the statement's report, filled as the stream is read.
+    pub fn report(&self) -> &Arc<Report> {
+        &self.report
     }
 }
 

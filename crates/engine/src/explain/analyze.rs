@@ -20,7 +20,7 @@ use crate::execution::exec::TandemExec;
 use crate::explain::render::render;
 use crate::planning::planner::{Planned, plan, visit_exec};
 use crate::sql::statement::Statement;
-use crate::{Error, Mode, OnFallback};
+use crate::{Error, OnFallback};
 
 /// Returns the rows of EXPLAIN.
 pub(crate) async fn explain(
@@ -28,9 +28,8 @@ pub(crate) async fn explain(
     verbose: bool,
     state: &SessionState,
     statement: &Arc<Statement>,
-    mode: Mode,
 ) -> Result<RecordBatch> {
-    let planned = plan(inner, state, statement, mode, OnFallback::Silent).await?;
+    let planned = plan(inner, state, statement, OnFallback::Silent).await?;
     let mut rows = Vec::new();
     if verbose {
         rows.push(("logical plan".to_string(), planned.logical.display_indent().to_string()));
@@ -45,9 +44,8 @@ pub(crate) async fn explain_analyze(
     verbose: bool,
     state: &SessionState,
     statement: &Arc<Statement>,
-    mode: Mode,
 ) -> Result<RecordBatch> {
-    let planned = plan(inner, state, statement, mode, OnFallback::Silent).await?;
+    let planned = plan(inner, state, statement, OnFallback::Silent).await?;
     let start = Instant::now();
     let mut stream = execute_stream(planned.physical.clone(), state.task_ctx())?;
     let mut count = 0;
@@ -69,12 +67,11 @@ pub(crate) async fn explain_kernel(
     inner: &LogicalPlan,
     state: &SessionState,
     statement: &Arc<Statement>,
-    mode: Mode,
 ) -> Result<RecordBatch> {
     let Some(devices) = statement.device_names() else {
         return Err(Error::input("EXPLAIN KERNEL needs a device; choose one with --mode gpu").into_host());
     };
-    let planned = plan(inner, state, statement, mode, OnFallback::Silent).await?;
+    let planned = plan(inner, state, statement, OnFallback::Silent).await?;
     let mut stream = execute_stream(planned.physical.clone(), state.task_ctx())?;
     while stream.try_next().await?.is_some() {}
     let mut rows = vec![("device".to_string(), devices)];

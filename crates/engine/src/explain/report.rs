@@ -2,12 +2,15 @@
 //! each step took. It is filled while the stream is read; everything in it may be read at any time, from any thread.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use parking_lot::Mutex;
-use tandem_runtime::{Progress, QueryMetrics};
+use tandem_runtime::{PipelineMetrics, Progress as Counters, QueryMetrics};
 
 /// Where a statement ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Where {
     /// All of it on Tandem's CPU executor.
     Cpu,
@@ -33,11 +36,40 @@ impl std::fmt::Display for Where {
     }
 }
 
+/// How far a statement is, in rows of what its pipelines read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// Rows done.
+    pub rows_done: u64,
+    /// Rows of all pipelines started so far; grows as further ones start.
+    pub rows_total: u64,
+}
+
+/// Where one pipeline ran, and what it did there.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PipelineReport {
+    /// The devices that ran it, or a part of it; empty if it ran on the CPU.
+    pub devices: Vec<String>,
+    /// Why it, or a part of it, ran on the CPU although a device was asked for.
+    pub reason: Option<String>,
+    /// Rows of its source, before block skipping.
+    pub rows_in: u64,
+    /// Rows of its result, or of the hash table it built.
+    pub rows_out: u64,
+    /// Rows never looked at, because statistics of blocks excluded them.
+    pub rows_skipped: u64,
+    /// From its start to its end.
+    pub elapsed: Duration,
+    /// Decisions made from statistics, for people.
+    pub notes: Vec<String>,
+}
+
 /// The report of one statement.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Rows done and to do, over all pipelines started so far.
-    pub progress: Arc<Progress>,
+    counters: Arc<Counters>,
     state: Mutex<State>,
 }
 
@@ -92,6 +124,29 @@ impl Report {
         names.join(" + ")
     }
 
+    /// Returns how far the statement is.
+    pub fn progress(&self) -> Progress {
+        let rows_total = self.counters.total.load(Relaxed);
+        // The two are counted apart: done may be ahead for a moment.
+        Progress { rows_done: self.counters.done.load(Relaxed).min(rows_total), rows_total }
+    }
+
+    /// Returns where each pipeline that has ended ran, in the order of the plan.
+    pub fn pipelines(&self) -> Vec<PipelineReport> {
+        let state = self.state.lock();
+        let pipelines = state.metrics.iter().flat_map(|metrics| &metrics.pipelines);
+        let report = |pipeline: &PipelineMetrics| PipelineReport {
+            devices: pipeline.device.as_ref().map_or_else(Vec::new, |device| device.names.clone()),
+            reason: pipeline.reason.clone(),
+            rows_in: pipeline.rows_in,
+            rows_out: pipeline.rows_out,
+            rows_skipped: pipeline.rows_skipped,
+            elapsed: pipeline.elapsed,
+            notes: pipeline.notes.clone(),
+        };
+        pipelines.map(report).collect()
+    }
+
     /// Returns why pipelines, or parts of them, ran on the processor although a device was asked for, by their number.
     pub fn device_reasons(&self) -> Vec<String> {
         let state = self.state.lock();
@@ -123,9 +178,15 @@ impl Report {
         self.state.lock().reasons.clone()
     }
 
-    /// Returns what each of Tandem's queries within the statement measured; complete once the stream has ended.
+    /// Returns what each of Tandem's queries within the statement measured, for tests and benchmarks of the executor.
+    #[doc(hidden)]
     pub fn metrics(&self) -> Vec<QueryMetrics> {
         self.state.lock().metrics.clone()
+    }
+
+    /// Returns what running pipelines count their rows in.
+    pub(crate) fn counters(&self) -> &Arc<Counters> {
+        &self.counters
     }
 
     /// Records the outcome of capture: how many sub-plans were taken, and why the rest was not.

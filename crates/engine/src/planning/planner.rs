@@ -32,12 +32,11 @@ pub(crate) struct Planned {
     pub(crate) physical: Arc<dyn ExecutionPlan>,
 }
 
-/// Optimises and plans a statement for the given mode; its report learns what was captured and why the rest was not.
+/// Optimises and plans a statement for its mode; its report learns what was captured and why the rest was not.
 pub(crate) async fn plan(
     logical: &LogicalPlan,
     state: &SessionState,
     statement: &Arc<Statement>,
-    mode: Mode,
     on_fallback: OnFallback,
 ) -> Result<Planned> {
     let mut logical = state.optimize(logical)?;
@@ -46,7 +45,7 @@ pub(crate) async fn plan(
         _ => None,
     };
     let mut sorted = false;
-    if mode != Mode::Host {
+    if statement.config.mode != Mode::Host {
         let reads = reads_user_table(&logical);
         // Rows that the host reads bit by bit would have to be there as a whole for a pipeline above it.
         let mut reasons = refused_scans(&logical, statement);

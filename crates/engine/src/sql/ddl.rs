@@ -24,7 +24,7 @@ use crate::tables::inspected::Inspected;
 use crate::tables::load::{fields, load, parallel};
 use crate::tables::location::{Kind, Location};
 use crate::tables::resident::ResidentTable;
-use crate::{Error, Mode, OnFallback};
+use crate::{Error, Mode};
 
 /// Runs CREATE TABLE, with or without AS.
 pub(crate) async fn create_table(
@@ -32,8 +32,6 @@ pub(crate) async fn create_table(
     context: &SessionContext,
     state: &SessionState,
     statement: &Arc<Statement>,
-    mode: Mode,
-    on_fallback: OnFallback,
 ) -> Result<()> {
     if create.temporary {
         return Err(Error::unsupported("temporary tables are not supported; leave out TEMPORARY").into_host());
@@ -56,11 +54,15 @@ pub(crate) async fn create_table(
     };
     let name = create.name.table().to_string();
     let optimized = state.optimize(&create.input)?;
-    let shared = if mode == Mode::Host { None } else { whole_table(&optimized, &schema, &fields, statement).await? };
+    let shared = if statement.config.mode == Mode::Host {
+        None
+    } else {
+        whole_table(&optimized, &schema, &fields, statement).await?
+    };
     let table = match shared {
         Some(table) => table,
         None => {
-            let planned = plan(&create.input, state, statement, mode, on_fallback).await?;
+            let planned = plan(&create.input, state, statement, statement.config.on_fallback).await?;
             let rows = execute_stream(planned.physical, state.task_ctx())?;
             // Its memory counts as the table's from here on.
             load(rows, fields, &name, &statement.runtime, &statement.budget).await?.0

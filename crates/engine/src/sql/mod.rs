@@ -5,6 +5,7 @@
 pub(crate) mod copy;
 pub(crate) mod ddl;
 pub(crate) mod nesting;
+pub(crate) mod parameters;
 pub(crate) mod run;
 pub(crate) mod statement;
 pub(crate) mod syntax;

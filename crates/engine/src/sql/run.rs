@@ -15,6 +15,7 @@ use crate::planning::planner::{files, plan};
 use crate::session::{Inner, nothing, ready};
 use crate::sql::copy::infer_format;
 use crate::sql::ddl::{create_external, create_table};
+use crate::sql::parameters::bind;
 use crate::sql::statement::Statement;
 use crate::sql::{nesting, syntax};
 use crate::{Error, Mode};
@@ -47,23 +48,20 @@ async fn dispatch(
     nesting::check_text(sql).into_host()?;
     let parsed = infer_format(state.sql_to_statement(sql, &dialect)?);
     nesting::check_statement(&parsed).into_host()?;
-    let logical = state.statement_to_plan(parsed).await?;
+    let logical = bind(state.statement_to_plan(parsed).await?, &statement.values).into_host()?;
     nesting::check_plan(&logical).into_host()?;
     words.files = files(&logical);
     if let LogicalPlan::Copy(copy) = &logical {
         words.target = Some(copy.output_url.clone());
     }
-    let (mode, on_fallback) = {
-        let config = inner.config.read();
-        (config.mode, config.on_fallback)
-    };
+    let (mode, on_fallback) = (statement.config.mode, statement.config.on_fallback);
     if kernel {
-        let rows = explain_kernel(&logical, &state, statement, mode).await?;
+        let rows = explain_kernel(&logical, &state, statement).await?;
         return Ok(ready(rows.schema(), vec![rows]));
     }
     match logical {
         LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(create)) => {
-            create_table(create, &inner.context, &state, statement, mode, on_fallback).await?;
+            create_table(create, &inner.context, &state, statement).await?;
             Ok(nothing())
         }
         LogicalPlan::Ddl(DdlStatement::CreateExternalTable(create)) => {
@@ -72,11 +70,11 @@ async fn dispatch(
             Ok(nothing())
         }
         LogicalPlan::Explain(ref plan) if mode != Mode::Host && plan.explain_format == ExplainFormat::Indent => {
-            let rows = explain(&plan.plan, plan.verbose, &state, statement, mode).await?;
+            let rows = explain(&plan.plan, plan.verbose, &state, statement).await?;
             Ok(ready(rows.schema(), vec![rows]))
         }
         LogicalPlan::Analyze(ref plan) if mode != Mode::Host => {
-            let rows = explain_analyze(&plan.input, plan.verbose, &state, statement, mode).await?;
+            let rows = explain_analyze(&plan.input, plan.verbose, &state, statement).await?;
             Ok(ready(rows.schema(), vec![rows]))
         }
         LogicalPlan::Analyze(plan) if matches!(plan.input.as_ref(), LogicalPlan::Copy(_)) => {
@@ -91,7 +89,7 @@ async fn dispatch(
             // Fills in the parameters; what comes back is the query.
             let prepared = inner.context.execute_logical_plan(logical).await?;
             nesting::check_plan(prepared.logical_plan()).into_host()?;
-            let planned = plan(prepared.logical_plan(), &state, statement, mode, on_fallback).await?;
+            let planned = plan(prepared.logical_plan(), &state, statement, on_fallback).await?;
             execute_stream(planned.physical, state.task_ctx())
         }
         LogicalPlan::Statement(PlanStatement::SetVariable(ref set)) => {
@@ -116,7 +114,7 @@ async fn dispatch(
             Err(Error::unsupported(format!("the statement is not supported: {}", other.name())).into_host())
         }
         query => {
-            let planned = plan(&query, &state, statement, mode, on_fallback).await?;
+            let planned = plan(&query, &state, statement, on_fallback).await?;
             execute_stream(planned.physical, state.task_ctx())
         }
     }

@@ -16,9 +16,11 @@ use tandem_scan::{Cache, FileTable, Hold, Loading};
 use crate::execution::host::Stop;
 use crate::planning::reason::Reason;
 use crate::planning::table_stats::{TableResolver, TableStats};
+use crate::sql::parameters::Value;
 use crate::tables::files::FileProvider;
 use crate::tables::resident::ResidentTable;
-use crate::{Error, Report};
+use crate::testing::Switches;
+use crate::{Config, Error, Report};
 
 /// One statement.
 pub(crate) struct Statement {
@@ -27,8 +29,11 @@ pub(crate) struct Statement {
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) cache: Arc<Cache>,
     pub(crate) budget: Arc<MemoryBudget>,
-    pub(crate) vector_rows: usize,
-    pub(crate) force_collisions: bool,
+    /// The session's settings when the statement began; later changes are for later statements.
+    pub(crate) config: Config,
+    pub(crate) switches: Switches,
+    /// The values of its parameters.
+    pub(crate) values: Vec<Value>,
     /// The devices that pipelines are to run on.
     pub(crate) devices: Vec<Arc<Accelerator>>,
     /// A pipeline that does not run on them fails the statement.
@@ -57,7 +62,7 @@ impl ScanTable {
             ScanTable::Resident(table) => (table.project(columns), Hold::default()),
             ScanTable::Files(files) => {
                 let (cache, runtime, memory) = (&*statement.cache, &*statement.runtime, &statement.budget);
-                let progress = &*statement.report.progress;
+                let progress = &**statement.report.counters();
                 files.load(columns, predicates, &Loading { cache, runtime, memory, cancel, progress })?
             }
         };

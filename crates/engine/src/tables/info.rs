@@ -13,6 +13,7 @@ use crate::tables::resident::ResidentTable;
 
 /// What holds a table's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum TableKind {
     /// Resident columns.
     Resident,
@@ -43,6 +44,7 @@ impl std::fmt::Display for TableKind {
 
 /// A table of the session.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct TableInfo {
     /// Its name.
     pub name: String,
@@ -56,6 +58,7 @@ pub struct TableInfo {
 
 /// A column of a table.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ColumnInfo {
     /// Its name.
     pub name: String,

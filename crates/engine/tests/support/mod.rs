@@ -1,20 +1,18 @@
 //! What the engine's tests share: running a statement to its end, and seeing its rows as text.
 #![allow(dead_code)]
 
-use futures::TryStreamExt;
 use tandem_engine::arrow::array::RecordBatch;
 use tandem_engine::arrow::util::display::{ArrayFormatter, FormatOptions};
-use tandem_engine::{Cancel, Config, Error, Mode, Session};
+use tandem_engine::{Error, Mode, Session};
 
 /// Makes a session of two threads in a mode.
 pub fn session(mode: Mode) -> Session {
-    Session::new(Config { mode, threads: 2, ..Config::default() }).expect("a session starts")
+    Session::builder().mode(mode).threads(2).build().expect("a session starts")
 }
 
 /// Runs one statement to its end.
 pub async fn run(session: &Session, sql: &str) -> Result<Vec<RecordBatch>, Error> {
-    let outcome = session.run(sql, &Cancel::new()).await?;
-    outcome.stream.try_collect().await
+    session.sql(sql).await
 }
 
 /// Runs statements that must succeed.

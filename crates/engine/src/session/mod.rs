@@ -1,17 +1,21 @@
 //! A session: tables, settings, and statements run one at a time.
 //!
-//! [`Session::run`] is the way of a statement: parsed and planned by DataFusion on the host's threads, dispatched by what
-//! it is (a table to create, files to write, a plan to explain, rows to return), and given back as a stream.
+//! [`Session::sql`] makes a statement ([`query`]). When its result is asked for, it is parsed and planned by DataFusion on
+//! the host's threads, dispatched by what it is (a table to create, files to write, a plan to explain, rows to return), and
+//! given back as a stream. It keeps the settings that the session had at its start.
 
+mod builder;
+pub(crate) mod query;
+mod register;
+
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
-use datafusion::catalog::{
-    CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList, TableProvider,
-};
+use datafusion::catalog::{CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList};
 use datafusion::common::TableReference;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
@@ -19,8 +23,7 @@ use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use parking_lot::RwLock;
-use tandem_column::Table;
+use parking_lot::{Mutex, RwLock};
 use tandem_runtime::{Cancel, MemoryBudget, Runtime};
 use tandem_scan::Cache;
 
@@ -30,15 +33,18 @@ use crate::execution::host::{BatchStream, Host, Stop};
 use crate::execution::memory::BudgetPool;
 use crate::execution::staging::{StagedFile, Unfinished};
 use crate::planning::overflow::{CheckedArithmetic, CheckedConstants};
+use crate::sql::parameters::Value;
 use crate::sql::statement::Statement;
-use crate::sql::{ddl, run, syntax};
+use crate::sql::{run, syntax};
 use crate::tables::catalog::Tables;
 use crate::tables::external::ExternalFactory;
-use crate::tables::files::FileProvider;
 use crate::tables::info::{self, ColumnInfo, TableInfo};
-use crate::tables::location::{Kind, Location, list};
-use crate::tables::resident::ResidentTable;
+use crate::tables::location::Location;
+use crate::testing::Switches;
 use crate::{Config, Error, Mode, OnFallback, Report};
+pub use builder::SessionBuilder;
+use query::wait;
+pub use query::{Batches, Query};
 
 /// A session. Clones share everything.
 #[derive(Clone)]
@@ -48,32 +54,28 @@ pub struct Session {
 
 /// What a session's statements share.
 pub(crate) struct Inner {
-    pub(crate) config: RwLock<Config>,
+    /// Read once by each statement, at its start.
+    config: RwLock<Config>,
+    switches: Switches,
     pub(crate) context: SessionContext,
     pub(crate) tables: Arc<Tables>,
     pub(crate) budget: Arc<MemoryBudget>,
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) cache: Arc<Cache>,
     unfinished: Arc<Unfinished>,
+    /// The names of functions that the program registered.
+    functions: Mutex<HashSet<String>>,
     host: Host,
 }
 
-/// What a statement gives: batches to read, and a report of its run.
-pub struct Outcome {
-    /// The batches' schema; without fields for statements that return nothing.
-    pub schema: SchemaRef,
-    /// The result; queries, INSERT and COPY run while this is read, and dropping it cancels the rest.
-    pub stream: BatchStream,
-    /// What ran where, filled as the stream is read.
-    pub report: Arc<Report>,
-}
-
 impl Session {
+    /// Returns the settings of a session that is to be made, all with their defaults.
+    pub fn builder() -> SessionBuilder {
+        SessionBuilder::default()
+    }
+
     /// Makes a session without tables.
-    ///
-    /// # Errors
-    /// If the system refuses threads.
-    pub fn new(config: Config) -> Result<Session, Error> {
+    fn new(config: Config, switches: Switches) -> Result<Session, Error> {
         let threads = config.threads.max(1);
         let runtime = match Runtime::global() {
             global if global.threads() == threads => global.clone(),
@@ -89,7 +91,8 @@ impl Session {
         tables.attach(context.state_weak_ref());
         let host = Host::new(threads)?;
         let cache = Cache::within(&budget, cache_limit);
-        let inner = Inner { config: RwLock::new(config), context, tables, budget, runtime, cache, unfinished, host };
+        let (config, functions) = (RwLock::new(config), Mutex::default());
+        let inner = Inner { config, switches, context, tables, budget, runtime, cache, unfinished, functions, host };
         Ok(Session { inner: Arc::new(inner) })
     }
 
@@ -121,21 +124,21 @@ impl Session {
         syntax::is_complete(text)
     }
 
-    /// Runs one statement. Statements that define something have done so when this returns.
-    ///
-    /// # Errors
-    /// One sentence that names the thing and the remedy; the session lives on.
-    pub async fn run(&self, sql: &str, cancel: &Cancel) -> Result<Outcome, Error> {
-        self.run_reporting(sql, cancel, Arc::default()).await
+    /// Makes a statement of SQL text, which runs when its result is asked for.
+    pub fn sql(&self, sql: impl Into<String>) -> Query {
+        Query::new(self.clone(), sql.into())
     }
 
-    /// Runs one statement as [`Self::run`] does, with a report that can be read before this returns.
-    ///
-    /// # Errors
-    /// As [`Self::run`].
-    pub async fn run_reporting(&self, sql: &str, cancel: &Cancel, report: Arc<Report>) -> Result<Outcome, Error> {
-        let (inner, sql, stop) = (self.inner.clone(), sql.to_string(), Stop::default());
-        let statement = Arc::new(inner.statement(&stop, report.clone())?);
+    /// Runs a statement up to the point where rows are read.
+    async fn start(
+        &self,
+        sql: String,
+        values: Vec<Value>,
+        cancel: &Cancel,
+        report: Arc<Report>,
+    ) -> Result<BatchStream, Error> {
+        let (inner, stop) = (self.inner.clone(), Stop::default());
+        let statement = Arc::new(inner.statement(&stop, values, report.clone())?);
         let running = {
             let inner = inner.clone();
             async move { run::run(&inner, &sql, &statement).await }
@@ -143,73 +146,7 @@ impl Session {
         let ran = inner.host.run(cancel, &stop, running).await?;
         let words = ran.context;
         let translate = move |error| words.translate(&error);
-        let stream = inner.host.stream(cancel, &stop, ran.stream, translate, inner.clone());
-        Ok(Outcome { schema: stream.schema().clone(), stream, report })
-    }
-
-    /// Makes a table of every Parquet, CSV or Arrow file in a directory, and of every subdirectory that holds such
-    /// files; returns the tables' names.
-    ///
-    /// # Errors
-    /// If the directory or a file cannot be read, or two files would have the same name; no table is made then.
-    pub async fn register_directory(&self, directory: &Path) -> Result<Vec<String>, Error> {
-        let mut found: Vec<(String, Location)> = Vec::new();
-        for path in list(directory)? {
-            if Kind::of(&path).is_some_and(|kind| kind != Kind::Json) {
-                found.push((info::table_name(&path), Location::new(path)));
-            }
-        }
-        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-        let mut directories: Vec<_> = entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
-        directories.sort();
-        for path in directories {
-            let hidden = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
-            if !hidden && list(&path)?.iter().any(|file| Kind::of(file).is_some_and(|kind| kind != Kind::Json)) {
-                found.push((path.file_name().unwrap_or_default().to_string_lossy().into_owned(), Location::new(path)));
-            }
-        }
-        for (position, (name, location)) in found.iter().enumerate() {
-            if let Some((_, other)) = found[..position].iter().find(|(other, _)| other == name) {
-                return Err(Error::input(format!(
-                    "two files would be the table '{name}'; rename one: '{other}' and '{location}'"
-                )));
-            }
-        }
-        let names = found.iter().map(|(name, _)| name.clone()).collect();
-        let mut providers: Vec<(String, Arc<dyn TableProvider>)> = Vec::new();
-        for (name, location) in found {
-            providers.push((name, self.open(location).await?));
-        }
-        for (name, provider) in providers {
-            ddl::put(&self.inner.context, TableReference::bare(name), provider).out_of_host()?;
-        }
-        Ok(names)
-    }
-
-    /// Makes a table of a file, of the files that match a pattern, or of a directory of files of one schema.
-    ///
-    /// # Errors
-    /// If a file cannot be read.
-    pub async fn register_file(&self, name: &str, path: &Path) -> Result<(), Error> {
-        let provider = self.open(Location::new(path)).await?;
-        ddl::put(&self.inner.context, TableReference::bare(name), provider).out_of_host()
-    }
-
-    async fn open(&self, location: Location) -> Result<Arc<dyn TableProvider>, Error> {
-        let state = self.inner.context.state();
-        let opening = async move { FileProvider::open(location, &state).await };
-        let provider = self.inner.host.run(&Cancel::new(), &Stop::default(), opening).await?;
-        Ok(Arc::new(provider))
-    }
-
-    /// Makes a table of resident columns, in place of any of that name.
-    ///
-    /// # Errors
-    /// If the columns exceed the memory limit.
-    pub fn register_table(&self, name: &str, table: Arc<Table>) -> Result<(), Error> {
-        let (runtime, budget) = (&self.inner.runtime, &self.inner.budget);
-        let resident = ResidentTable::new(name, table.arrow_schema(), table, runtime, budget)?;
-        ddl::put(&self.inner.context, TableReference::bare(name), Arc::new(resident)).out_of_host()
+        Ok(inner.host.stream(cancel, &stop, ran.stream, translate, report, inner.clone()))
     }
 
     /// Returns the session's tables, by name.
@@ -221,7 +158,7 @@ impl Session {
     ///
     /// # Errors
     /// If there is no such table.
-    pub async fn describe(&self, table: &str) -> Result<Vec<ColumnInfo>, Error> {
+    pub fn describe(&self, table: &str) -> Result<Vec<ColumnInfo>, Error> {
         let (inner, name) = (self.inner.clone(), table.to_string());
         let finding = async move {
             let words = inner.words("");
@@ -237,7 +174,7 @@ impl Session {
             };
             Ok(info::columns(found.as_ref()))
         };
-        self.inner.host.run(&Cancel::new(), &Stop::default(), finding).await
+        wait(self.inner.host.run(&Cancel::new(), &Stop::default(), finding))
     }
 
     /// Opens a file for writing that appears whole or not at all.
@@ -263,16 +200,11 @@ impl Session {
     pub fn clear_cache(&self) {
         self.inner.cache.clear();
     }
-
-    /// Returns the worker pool that the session's statements run on.
-    pub fn runtime(&self) -> &Arc<Runtime> {
-        &self.inner.runtime
-    }
 }
 
 impl Inner {
-    fn statement(&self, stop: &Stop, report: Arc<Report>) -> Result<Statement, Error> {
-        let config = self.config.read();
+    fn statement(&self, stop: &Stop, values: Vec<Value>, report: Arc<Report>) -> Result<Statement, Error> {
+        let config = self.config.read().clone();
         let devices = if config.mode == Mode::Gpu { tandem_runtime::devices().chosen()? } else { Vec::new() };
         Ok(Statement {
             report,
@@ -280,9 +212,10 @@ impl Inner {
             runtime: self.runtime.clone(),
             cache: self.cache.clone(),
             budget: self.budget.clone(),
-            vector_rows: config.vector_rows,
-            force_collisions: config.force_collisions,
             only_device: !devices.is_empty() && config.on_fallback == OnFallback::Error,
+            config,
+            switches: self.switches,
+            values,
             devices,
             tables: Default::default(),
         })
