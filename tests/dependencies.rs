@@ -23,8 +23,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tandem-node", &["tandem-column", "tandem-pipeline", "tandem-runtime", "tandem-scan"]),
     ("tandem-generator", &["tandem-column"]),
     ("tandem-limit", &["tandem-column"]),
+    ("tandem", &["tandem-engine"]),
     (
-        "tandem",
+        "tandem-cli",
         &[
             "tandem-column",
             "tandem-pipeline",
