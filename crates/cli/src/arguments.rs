@@ -52,8 +52,8 @@ pub struct Arguments {
 /// Where the engine runs statements, and with how much.
 #[derive(Clone, Debug, Args)]
 pub struct EngineArguments {
-    /// What runs the statements: auto and cpu use Tandem's pipelines, gpu kernels on the devices that `tandem devices`
-    /// lists, host DataFusion alone.
+    /// What runs the statements: cpu uses Tandem's pipelines on all cores, gpu kernels on the devices that `tandem devices`
+    /// lists, host DataFusion alone; auto is the CPU until placement by cost exists.
     #[arg(long, value_enum, default_value_t = ModeName::Auto, value_name = "MODE")]
     pub mode: ModeName,
     /// What to do when a part of a statement runs on DataFusion, or not on the device asked for: say so, fail, or say
@@ -100,7 +100,7 @@ pub enum Command {
 /// What `--mode` may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ModeName {
-    /// The best this machine has.
+    /// The CPU, until placement by cost exists.
     Auto,
     /// Tandem's pipelines on all cores.
     Cpu,

@@ -31,7 +31,7 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     (".tables", "", "list the tables with their rows and bytes"),
     (".schema", "[TABLE]", "show columns with type, encoding, width and bytes"),
     (".timer", "on|off", "print the time of each statement"),
-    (".mode", "[NAME]", "choose where statements run (auto, cpu, host) or how results look (table, csv, json, …)"),
+    (".mode", "[NAME]", "choose where statements run (auto, cpu, gpu, host) or how results look (table, csv, json, …)"),
     (".rows", "N", "show at most N rows of a table; 0 shows all"),
     (".read", "FILE", "run the statements of a file"),
     (".quit", "", "leave the shell"),
@@ -93,7 +93,7 @@ fn mode(runner: &mut Runner, argument: &str) -> Result<(), Failure> {
         }
         runner.format = format;
     } else {
-        return Err(wrong(".mode takes auto, cpu, host, table, csv, json, jsonl or markdown", argument));
+        return Err(wrong(".mode takes auto, cpu, gpu, host, table, csv, json, jsonl or markdown", argument));
     }
     Ok(())
 }

@@ -154,7 +154,9 @@ fn commands_show_tables_and_columns() {
     assert!(shown.contains("t,resident,100,"), "{shown}");
     assert!(shown.lines().any(|line| line.starts_with("n,") && line.contains("u8")), "{shown}");
     assert!(shown.contains(".tables") && shown.contains("runs on: auto"), "{shown}");
-    for bad in [".timer maybe", ".mode nope", ".rows many", ".read", ".read /nowhere", ".schema nope"] {
+    assert!(shown.contains("(auto, cpu, gpu, host)"), "{shown}");
+    fails(&run(&["-c", ".mode nope"]), 1, &["auto, cpu, gpu, host"]);
+    for bad in [".timer maybe", ".rows many", ".read", ".read /nowhere", ".schema nope"] {
         fails(&run(&["-c", bad]), 1, &[]);
     }
 }

@@ -9,7 +9,7 @@ use crate::Error;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mode {
-    /// On the best device that supports each part; the rest on the host engine.
+    /// As [`Mode::Cpu`], until pipelines are placed by cost: a device runs nothing unless [`Mode::Gpu`] asks for it.
     #[default]
     Auto,
     /// On Tandem's CPU executor; what it lacks on the host engine.

@@ -25,6 +25,7 @@ use tandem_column::{Reservation, Table};
 use tandem_runtime::{Cancel, Execution, Inputs, Options, QueryMetrics};
 
 use crate::error::IntoHost;
+use crate::explain::render::place_of;
 use crate::planning::captured::Captured;
 use crate::sql::statement::{ScanTable, Statement};
 use crate::tables::load::{fields, load};
@@ -126,7 +127,7 @@ impl TandemExec {
             let reasons: Vec<&str> = reasons.collect();
             if statement.only_device && !reasons.is_empty() {
                 return Err(Error::unsupported(format!(
-                    "a part of the statement ran on the processor; allow it with --on-fallback warn: {}",
+                    "a part of the statement ran on the CPU; allow it with --on-fallback warn: {}",
                     reasons.join("; ")
                 )));
             }
@@ -164,7 +165,12 @@ fn batches(execution: Execution, schema: SchemaRef, step: usize) -> impl Iterato
 impl DisplayAs for TandemExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.captured.query.pipelines.len();
-        write!(f, "TandemExec: {count} pipeline{}, on cpu", if count == 1 { "" } else { "s" })
+        let measured = self.measured();
+        let place = place_of(
+            measured.as_ref().map(|metrics| metrics.pipelines.as_slice()),
+            self.statement.device_names().as_deref(),
+        );
+        write!(f, "TandemExec: {count} pipeline{}, on {place}", if count == 1 { "" } else { "s" })
     }
 }
 

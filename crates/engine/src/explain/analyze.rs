@@ -80,7 +80,7 @@ pub(crate) async fn explain_kernel(
             let text = match (pipeline.device, pipeline.reason) {
                 (Some(device), _) if device.texts.is_empty() => "no rows, no launch".to_string(),
                 (Some(device), _) => device.texts.join("\n"),
-                (None, reason) => format!("on the processor: {}", reason.unwrap_or_default()),
+                (None, reason) => format!("on the CPU: {}", reason.unwrap_or_default()),
             };
             rows.push((format!("pipeline {id}"), text));
         }

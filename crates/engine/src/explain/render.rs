@@ -9,28 +9,28 @@ use crate::planning::captured::Captured;
 /// Writes the pipelines of a captured sub-plan, one line per source, step and sink; with metrics, what each did.
 pub fn render(captured: &Captured, metrics: Option<&QueryMetrics>, device: Option<&str>) -> String {
     let mut text = String::new();
-    let device = match device {
+    let place = match device {
         None => "cpu".to_string(),
         Some(name) => format!("{name} where a kernel computes a pipeline, else cpu"),
     };
-    line(&mut text, 0, &format!("device: {device}"));
+    line(&mut text, 0, &format!("device: {place}"));
     let query = &captured.query;
     for (index, pipeline) in query.pipelines.iter().enumerate() {
         let measured = metrics.and_then(|metrics| metrics.pipelines.get(index));
-        let place = measured.and_then(|measured| measured.device.as_ref());
-        let mut remarks = vec![format!("on {}", place.map_or("cpu".to_string(), |place| place.names.join(" and ")))];
+        let mut remarks = vec![format!("on {}", place_of(measured.map(std::slice::from_ref), device))];
         remarks.extend(captured.notes.get(index).cloned());
         if let Some(measured) = measured {
             remarks.push(totals(measured));
             remarks.extend(measured.device.as_ref().map(device_totals));
-            remarks.extend(measured.reason.iter().map(|reason| format!("on the processor: {reason}")));
+            remarks.extend(measured.reason.iter().map(|reason| format!("on the CPU: {reason}")));
             remarks.extend(measured.notes.iter().cloned());
         }
         line(&mut text, 0, &format!("pipeline {index} ({})", remarks.join(", ")));
         let lines = pipeline.describe(query);
         for (position, described) in lines.iter().enumerate() {
-            // The source has no metrics of its own; steps and the sink follow it in order.
-            let step = measured.and_then(|measured| measured.steps.get(position.checked_sub(1)?));
+            // The source has no metrics of its own; steps and the sink follow it in order. A device counts none of them.
+            let counted = measured.filter(|measured| measured.device.is_none());
+            let step = counted.and_then(|measured| measured.steps.get(position.checked_sub(1)?));
             match step {
                 Some(step) => line(&mut text, 1, &format!("{described}  [{}]", measure(step))),
                 None => line(&mut text, 1, described),
@@ -38,6 +38,25 @@ pub fn render(captured: &Captured, metrics: Option<&QueryMetrics>, device: Optio
         }
     }
     text
+}
+
+/// Names what pipelines ran on; what is planned, before they have run: a device takes those it has a kernel for.
+pub(crate) fn place_of(measured: Option<&[PipelineMetrics]>, device: Option<&str>) -> String {
+    let Some(measured) = measured else {
+        return device.map_or("cpu".to_string(), |device| format!("{device}, else cpu"));
+    };
+    let mut places: Vec<&str> = Vec::new();
+    for pipeline in measured {
+        let devices = pipeline.device.iter().flat_map(|device| &device.names).map(String::as_str);
+        // With a reason it ran there in part.
+        let cpu = pipeline.device.is_none() || pipeline.reason.is_some();
+        for place in devices.chain(cpu.then_some("cpu")) {
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+    }
+    places.join(" and ")
 }
 
 fn line(text: &mut String, depth: usize, line: &str) {
@@ -84,4 +103,28 @@ fn device_totals(device: &DeviceMetrics) -> String {
         let _ = write!(text, "; {remark}");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_those_that_ran_or_may() {
+        let on = |names: &[&str], reason: Option<&str>| PipelineMetrics {
+            device: (!names.is_empty()).then(|| DeviceMetrics {
+                names: names.iter().map(ToString::to_string).collect(),
+                ..DeviceMetrics::default()
+            }),
+            reason: reason.map(str::to_string),
+            ..PipelineMetrics::default()
+        };
+        assert_eq!(place_of(None, None), "cpu");
+        assert_eq!(place_of(None, Some("opencl:0")), "opencl:0, else cpu");
+        assert_eq!(place_of(Some(&[on(&[], None)]), None), "cpu");
+        assert_eq!(place_of(Some(&[on(&["opencl:0"], None)]), Some("opencl:0")), "opencl:0");
+        assert_eq!(place_of(Some(&[on(&["opencl:0"], Some("it is full"))]), Some("opencl:0")), "opencl:0 and cpu");
+        let all = [on(&["a"], None), on(&["a", "b"], None), on(&[], Some("it sorts"))];
+        assert_eq!(place_of(Some(&all), Some("a and b")), "a and b and cpu");
+    }
 }

@@ -147,19 +147,19 @@ impl Report {
         pipelines.map(report).collect()
     }
 
-    /// Returns why pipelines, or parts of them, ran on the processor although a device was asked for, by their number.
+    /// Returns why pipelines, or parts of them, ran on the CPU although a device was asked for, by their number.
     pub fn device_reasons(&self) -> Vec<String> {
         let state = self.state.lock();
         let pipelines = state.metrics.iter().flat_map(|metrics| metrics.pipelines.iter().enumerate());
         let reasons = pipelines.filter_map(|(id, pipeline)| {
             let reason = pipeline.reason.as_ref()?;
             let how = if pipeline.device.is_some() { "ran in part" } else { "ran" };
-            Some(format!("pipeline {id} {how} on the processor: {reason}"))
+            Some(format!("pipeline {id} {how} on the CPU: {reason}"))
         });
         reasons.collect()
     }
 
-    /// Returns why parts of the statement ran on the processor instead of a device, or on the host engine: each reason
+    /// Returns why parts of the statement ran on the CPU instead of a device, or on the host engine: each reason
     /// once, whatever it was a reason for.
     pub fn fallbacks(&self) -> Vec<String> {
         let state = self.state.lock();

@@ -73,6 +73,12 @@ async fn dispatch(
             let rows = explain(&plan.plan, plan.verbose, &state, statement).await?;
             Ok(ready(rows.schema(), vec![rows]))
         }
+        LogicalPlan::Explain(ref plan) if mode != Mode::Host => Err(Error::unsupported(format!(
+            "EXPLAIN shows Tandem's plan in one form only; leave out FORMAT, or see DataFusion's plan with --mode host: \
+             FORMAT {}",
+            plan.explain_format
+        ))
+        .into_host()),
         LogicalPlan::Analyze(ref plan) if mode != Mode::Host => {
             let rows = explain_analyze(&plan.input, plan.verbose, &state, statement).await?;
             Ok(ready(rows.schema(), vec![rows]))
