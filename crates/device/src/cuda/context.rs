@@ -14,7 +14,7 @@ use crate::Info;
 
 /// What all objects of a device share.
 #[derive(Debug)]
-pub(super) struct Context {
+pub(super) struct CudaContext {
     device: sys::CUdevice,
     raw: sys::CUcontext,
     /// An event at the origin of the device's clock, recorded at `origin_host`.
@@ -26,17 +26,17 @@ pub(super) struct Context {
 }
 
 // SAFETY: contexts and events may be used from any thread that makes the context current, as `enter` does.
-unsafe impl Send for Context {}
+unsafe impl Send for CudaContext {}
 // SAFETY: as above.
-unsafe impl Sync for Context {}
+unsafe impl Sync for CudaContext {}
 
-impl Context {
+impl CudaContext {
     /// Opens the primary context of a device.
-    pub(super) fn open(device: sys::CUdevice, info: Info) -> Result<Arc<Context>> {
+    pub(super) fn open(device: sys::CUdevice, info: Info) -> Result<Arc<CudaContext>> {
         // SAFETY: the device is one that the driver listed.
         let raw = unsafe { result::primary_ctx::retain(device) }.map_err(|e| failed(e, "open a device"))?;
         let (origin, given_up) = (std::ptr::null_mut(), AtomicBool::new(false));
-        let mut context = Context { device, raw, origin, origin_host: Instant::now(), info, given_up };
+        let mut context = CudaContext { device, raw, origin, origin_host: Instant::now(), info, given_up };
         context.enter()?;
         context.origin =
             result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(|e| failed(e, "make an event"))?;
@@ -73,7 +73,7 @@ impl Context {
     }
 }
 
-impl Drop for Context {
+impl Drop for CudaContext {
     fn drop(&mut self) {
         // Errors leave nothing to do.
         if self.enter().is_ok() && !self.origin.is_null() {
@@ -93,7 +93,7 @@ pub(super) type Registrations = Mutex<HashMap<usize, usize>>;
 #[derive(Debug)]
 pub(super) struct Registration {
     registrations: Arc<Registrations>,
-    context: Arc<Context>,
+    context: Arc<CudaContext>,
     buffer: Buffer<u8>,
 }
 
@@ -101,7 +101,7 @@ impl Registration {
     /// Registers a buffer that is not empty, or counts one more use.
     pub(super) fn new(
         registrations: &Arc<Registrations>,
-        context: &Arc<Context>,
+        context: &Arc<CudaContext>,
         buffer: &Buffer<u8>,
     ) -> Result<Registration> {
         context.enter()?;

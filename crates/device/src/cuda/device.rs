@@ -6,7 +6,7 @@ use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use cudarc::driver::{result, sys};
 use tandem_column::{Buffer, Error, Result};
 
-use super::context::{Context, Registration, Registrations};
+use super::context::{CudaContext, Registration, Registrations};
 use super::failed;
 use super::program::CudaProgram;
 use super::queue::CudaQueue;
@@ -20,7 +20,7 @@ const LEAST_CAPABILITY: (i32, i32) = (5, 0);
 /// A CUDA device.
 #[derive(Debug)]
 pub(super) struct CudaDevice {
-    context: Arc<Context>,
+    context: Arc<CudaContext>,
     capacity: Arc<Capacity>,
     registrations: Arc<Registrations>,
     capability: (i32, i32),
@@ -29,7 +29,7 @@ pub(super) struct CudaDevice {
 /// Device memory, or host memory that kernels read.
 #[derive(Debug)]
 pub(super) struct CudaMemory {
-    pub(super) context: Arc<Context>,
+    pub(super) context: Arc<CudaContext>,
     /// The address in kernels; 0 for memory without bytes.
     pub(super) pointer: sys::CUdeviceptr,
     length: usize,
@@ -109,7 +109,7 @@ impl CudaDevice {
             info.impoverish();
         }
         let capacity = Capacity::new(&info);
-        let context = Context::open(device, info)?;
+        let context = CudaContext::open(device, info)?;
         Ok(CudaDevice { context, capacity, registrations: registrations.clone(), capability })
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cudarc::driver::{result, sys};
 use tandem_column::Result;
 
-use super::context::Context;
+use super::context::CudaContext;
 use super::failed;
 use crate::Times;
 use crate::object::EventPart;
@@ -13,7 +13,7 @@ use crate::object::EventPart;
 /// A driver's event.
 #[derive(Debug)]
 struct Mark {
-    context: Arc<Context>,
+    context: Arc<CudaContext>,
     raw: sys::CUevent,
 }
 
@@ -27,7 +27,7 @@ impl Mark {
     ///
     /// # Safety
     /// The stream is valid.
-    unsafe fn record(context: &Arc<Context>, stream: sys::CUstream) -> Result<Mark> {
+    unsafe fn record(context: &Arc<CudaContext>, stream: sys::CUstream) -> Result<Mark> {
         let raw =
             result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(|e| failed(e, "make an event"))?;
         let mark = Mark { context: context.clone(), raw };
@@ -49,7 +49,7 @@ impl Drop for Mark {
 /// The start of a command, until its end is recorded too.
 #[derive(Debug)]
 pub(super) struct Started {
-    context: Arc<Context>,
+    context: Arc<CudaContext>,
     mark: Mark,
     queued: u64,
 }
@@ -57,7 +57,7 @@ pub(super) struct Started {
 /// A command between two marks.
 #[derive(Debug)]
 pub(super) struct CudaEvent {
-    pub(super) context: Arc<Context>,
+    pub(super) context: Arc<CudaContext>,
     start: Mark,
     end: Mark,
     /// What the command does, completing "CUDA failed to …".
@@ -70,7 +70,7 @@ impl Started {
     ///
     /// # Safety
     /// The stream is valid and its context current.
-    pub(super) unsafe fn record(context: &Arc<Context>, stream: sys::CUstream) -> Result<Started> {
+    pub(super) unsafe fn record(context: &Arc<CudaContext>, stream: sys::CUstream) -> Result<Started> {
         let queued = context.now();
         // SAFETY: as the caller promises.
         let mark = unsafe { Mark::record(context, stream) }?;

@@ -7,7 +7,7 @@ use cudarc::driver::{result, sys};
 use cudarc::nvrtc::{CompileError, CompileOptions, compile_ptx_with_opts};
 use tandem_column::{Class, Error, Result};
 
-use super::context::Context;
+use super::context::CudaContext;
 use super::failed;
 use crate::object::{KernelPart, ProgramPart};
 use crate::{Kernel, Program};
@@ -18,7 +18,7 @@ const LOG_LINES: usize = 12;
 /// A loaded module.
 #[derive(Debug)]
 struct Module {
-    context: Arc<Context>,
+    context: Arc<CudaContext>,
     raw: sys::CUmodule,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct CudaProgram {
 /// A kernel of a module, which it keeps loaded.
 #[derive(Clone, Debug)]
 pub(super) struct CudaKernel {
-    pub(super) context: Arc<Context>,
+    pub(super) context: Arc<CudaContext>,
     pub(super) function: sys::CUfunction,
     _module: Arc<Module>,
 }
@@ -61,7 +61,7 @@ impl KernelPart for CudaKernel {}
 impl CudaProgram {
     /// Compiles text for the device's compute capability.
     pub(super) fn compile(
-        context: &Arc<Context>,
+        context: &Arc<CudaContext>,
         capability: (i32, i32),
         source: &str,
         options: &str,
@@ -71,7 +71,7 @@ impl CudaProgram {
     }
 
     /// Loads PTX that [`ProgramPart::binary`] gave.
-    pub(super) fn load(context: &Arc<Context>, binary: &[u8]) -> Result<Program> {
+    pub(super) fn load(context: &Arc<CudaContext>, binary: &[u8]) -> Result<Program> {
         let unfit = |reason: String| {
             Error::unsupported(format!("a stored kernel does not fit this device, compile it again: {reason}"))
         };
@@ -80,7 +80,7 @@ impl CudaProgram {
         Self::module(context, ptx).map_err(|error| unfit(error.to_string()))
     }
 
-    fn module(context: &Arc<Context>, ptx: CString) -> std::result::Result<Program, result::DriverError> {
+    fn module(context: &Arc<CudaContext>, ptx: CString) -> std::result::Result<Program, result::DriverError> {
         if context.enter().is_err() {
             return Err(result::DriverError(sys::CUresult::CUDA_ERROR_INVALID_CONTEXT));
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cudarc::driver::{result, sys};
 use tandem_column::{Buffer, Class, Error, Result};
 
-use super::context::Context;
+use super::context::CudaContext;
 use super::device::CudaMemory;
 use super::event::{CudaEvent, Started};
 use super::failed;
@@ -22,7 +22,7 @@ use crate::{Argument, Event, Kernel, Memory, Shape};
 /// A queue.
 #[derive(Debug)]
 pub(super) struct CudaQueue {
-    context: Arc<Context>,
+    context: Arc<CudaContext>,
     stream: sys::CUstream,
 }
 
@@ -31,7 +31,7 @@ unsafe impl Send for CudaQueue {}
 
 impl CudaQueue {
     /// Makes a queue.
-    pub(super) fn new(context: &Arc<Context>) -> Result<CudaQueue> {
+    pub(super) fn new(context: &Arc<CudaContext>) -> Result<CudaQueue> {
         context.enter()?;
         let stream =
             result::stream::create(result::stream::StreamKind::NonBlocking).map_err(|e| failed(e, "make a queue"))?;

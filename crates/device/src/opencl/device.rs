@@ -17,7 +17,7 @@ use crate::{Device, Info, Memory, Program, Queue};
 
 /// What all objects of a device share.
 #[derive(Debug)]
-pub(super) struct Context {
+pub(super) struct OpenClContext {
     pub(super) api: &'static Api,
     pub(super) device: DeviceId,
     pub(super) handle: ContextHandle,
@@ -36,7 +36,7 @@ unsafe impl Sync for DeviceId {}
 /// An OpenCL device.
 #[derive(Debug)]
 pub(super) struct OpenClDevice {
-    context: Arc<Context>,
+    context: Arc<OpenClContext>,
     capacity: Arc<Capacity>,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct OpenClDevice {
 pub(super) struct OpenClMemory {
     // First, so that it is released before the memory under it.
     pub(super) handle: MemoryHandle,
-    pub(super) context: Arc<Context>,
+    pub(super) context: Arc<OpenClContext>,
     length: usize,
     shared: Option<Buffer<u8>>,
     _reservation: Option<Reservation>,
@@ -71,7 +71,7 @@ impl OpenClDevice {
         // SAFETY: just made, and ours.
         let handle = unsafe { ContextHandle::new(api, raw) };
         let capacity = Capacity::new(&info);
-        Ok(OpenClDevice { context: Arc::new(Context { api, device: DeviceId(device), handle, info }), capacity })
+        Ok(OpenClDevice { context: Arc::new(OpenClContext { api, device: DeviceId(device), handle, info }), capacity })
     }
 
     /// Makes a buffer of at least one byte.
@@ -140,7 +140,7 @@ impl Device for OpenClDevice {
     }
 
     fn queue(&self) -> Result<Queue> {
-        let Context { api, device, handle, .. } = &*self.context;
+        let OpenClContext { api, device, handle, .. } = &*self.context;
         let mut code = CL_SUCCESS;
         // SAFETY: the context is valid and made for this device. This older function is the one that every version has.
         let raw = unsafe { (api.clCreateCommandQueue)(handle.raw(), device.0, CL_QUEUE_PROFILING_ENABLE, &mut code) };

@@ -8,7 +8,7 @@ use opencl_sys::*;
 use parking_lot::{Condvar, Mutex};
 use tandem_column::Result;
 
-use super::device::Context;
+use super::device::OpenClContext;
 use super::handle::EventHandle;
 use super::{query, status};
 use crate::Times;
@@ -18,7 +18,7 @@ use crate::patience::{LONGEST, pause};
 /// The end of a command of one of our queues.
 #[derive(Debug)]
 pub(super) struct OpenClEvent {
-    pub(super) context: Arc<Context>,
+    pub(super) context: Arc<OpenClContext>,
     pub(super) handle: EventHandle,
     /// What the command does, completing "OpenCL failed to …".
     what: &'static str,
@@ -49,7 +49,7 @@ unsafe extern "C" fn tell(_: cl_event, _: cl_int, signal: *mut c_void) {
 
 impl OpenClEvent {
     /// Wraps an event of a context.
-    pub(super) fn new(context: &Arc<Context>, handle: EventHandle, what: &'static str) -> OpenClEvent {
+    pub(super) fn new(context: &Arc<OpenClContext>, handle: EventHandle, what: &'static str) -> OpenClEvent {
         OpenClEvent { context: context.clone(), handle, what, signal: OnceLock::new() }
     }
 

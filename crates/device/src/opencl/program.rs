@@ -8,7 +8,7 @@ use opencl_sys::*;
 use parking_lot::Mutex;
 use tandem_column::{Class, Error, Result};
 
-use super::device::Context;
+use super::device::OpenClContext;
 use super::handle::{KernelHandle, ProgramHandle};
 use super::{query, status};
 use crate::object::{KernelPart, ProgramPart};
@@ -20,14 +20,14 @@ const LOG_LINES: usize = 12;
 /// A program that was built.
 #[derive(Debug)]
 pub(super) struct OpenClProgram {
-    context: Arc<Context>,
+    context: Arc<OpenClContext>,
     handle: ProgramHandle,
 }
 
 /// A kernel. Its arguments are state of the object, hence the lock from setting them to the launch.
 #[derive(Debug)]
 pub(super) struct OpenClKernel {
-    pub(super) context: Arc<Context>,
+    pub(super) context: Arc<OpenClContext>,
     pub(super) handle: Mutex<KernelHandle>,
     pub(super) name: String,
     /// How many arguments the kernel takes.
@@ -38,7 +38,7 @@ impl KernelPart for OpenClKernel {}
 
 impl OpenClProgram {
     /// Compiles text.
-    pub(super) fn compile(context: &Arc<Context>, source: &str, options: &str) -> Result<Program> {
+    pub(super) fn compile(context: &Arc<OpenClContext>, source: &str, options: &str) -> Result<Program> {
         let api = context.api;
         let mut code = CL_SUCCESS;
         let (mut start, length) = (source.as_ptr().cast(), source.len());
@@ -53,7 +53,7 @@ impl OpenClProgram {
     }
 
     /// Loads a binary.
-    pub(super) fn load(context: &Arc<Context>, binary: &[u8], options: &str) -> Result<Program> {
+    pub(super) fn load(context: &Arc<OpenClContext>, binary: &[u8], options: &str) -> Result<Program> {
         let api = context.api;
         let (mut code, mut fits) = (CL_SUCCESS, CL_SUCCESS);
         let (mut start, length) = (binary.as_ptr(), binary.len());
@@ -90,7 +90,7 @@ impl OpenClProgram {
     }
 
     fn build_error(&self, code: cl_int) -> Error {
-        let Context { api, device, info, .. } = &*self.context;
+        let OpenClContext { api, device, info, .. } = &*self.context;
         let log = query::text(|size, target, returned| {
             // SAFETY: the program was built for this device; `target` has room for `size` bytes.
             unsafe {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use opencl_sys::*;
 use tandem_column::{Buffer, Class, Error, Result};
 
-use super::device::{Context, OpenClMemory};
+use super::device::{OpenClContext, OpenClMemory};
 use super::event::OpenClEvent;
 use super::handle::{EventHandle, KernelHandle, QueueHandle};
 use super::program::OpenClKernel;
@@ -18,13 +18,13 @@ use crate::{Argument, Event, Kernel, Marks, Memory, Shape};
 /// A queue.
 #[derive(Debug)]
 pub(super) struct OpenClQueue {
-    context: Arc<Context>,
+    context: Arc<OpenClContext>,
     handle: QueueHandle,
 }
 
 impl OpenClQueue {
     /// Wraps a new, empty queue of the context.
-    pub(super) fn new(context: Arc<Context>, handle: QueueHandle) -> OpenClQueue {
+    pub(super) fn new(context: Arc<OpenClContext>, handle: QueueHandle) -> OpenClQueue {
         OpenClQueue { context, handle }
     }
 

@@ -28,19 +28,19 @@ const MOST_GARBAGE: usize = 1 << 20;
 /// A device that runs CUDA text on the CPU.
 #[derive(Debug)]
 pub struct Shim {
-    context: Arc<Context>,
+    context: Arc<ShimContext>,
 }
 
 /// What all objects of the device share.
 #[derive(Debug)]
-pub(super) struct Context {
+pub(super) struct ShimContext {
     pub(super) info: Info,
     pub(super) sanitize: bool,
     pub(super) capacity: Arc<Capacity>,
     pub(super) origin: Instant,
 }
 
-impl Context {
+impl ShimContext {
     /// Returns the device's time in nanoseconds.
     pub(super) fn now(&self) -> u64 {
         self.origin.elapsed().as_nanos() as u64
@@ -50,7 +50,7 @@ impl Context {
 /// Memory of the process, exactly as long as asked for.
 #[derive(Debug)]
 pub(super) struct ShimMemory {
-    pub(super) context: Arc<Context>,
+    pub(super) context: Arc<ShimContext>,
     /// Null if it has no bytes.
     pub(super) pointer: *mut u8,
     layout: Layout,
@@ -128,7 +128,7 @@ impl Shim {
             simulated: false,
         };
         let capacity = Capacity::new(&info);
-        Ok(Shim { context: Arc::new(Context { info, sanitize, capacity, origin: Instant::now() }) })
+        Ok(Shim { context: Arc::new(ShimContext { info, sanitize, capacity, origin: Instant::now() }) })
     }
 }
 

@@ -11,7 +11,7 @@ use std::{env, fs, process};
 use libloading::Library;
 use tandem_column::{Class, Error, Result};
 
-use super::device::Context;
+use super::device::ShimContext;
 use crate::object::{KernelPart, ProgramPart};
 use crate::{Kernel, Program};
 
@@ -29,7 +29,7 @@ pub(super) type Launch = unsafe extern "C" fn(c_uint, c_uint, c_ulong, *const *c
 /// A loaded library, with its bytes.
 #[derive(Debug)]
 pub(super) struct ShimProgram {
-    context: Arc<Context>,
+    context: Arc<ShimContext>,
     library: Arc<Loaded>,
     binary: Vec<u8>,
 }
@@ -44,7 +44,7 @@ struct Loaded {
 /// A kernel of a library, which it keeps loaded.
 #[derive(Debug)]
 pub(super) struct ShimKernel {
-    pub(super) context: Arc<Context>,
+    pub(super) context: Arc<ShimContext>,
     pub(super) launch: Launch,
     _library: Arc<Loaded>,
 }
@@ -53,7 +53,7 @@ impl KernelPart for ShimKernel {}
 
 impl ShimProgram {
     /// Compiles text.
-    pub(super) fn compile(context: &Arc<Context>, source: &str, options: &str) -> Result<Program> {
+    pub(super) fn compile(context: &Arc<ShimContext>, source: &str, options: &str) -> Result<Program> {
         let options: Vec<&str> = options.split_whitespace().collect();
         let text = run(Command::new("g++").args(["-x", "c++", "-E", "-D__CUDACC__"]).args(&options).arg("-"), source)?;
         let text = String::from_utf8_lossy(&text);
@@ -78,7 +78,7 @@ impl ShimProgram {
     }
 
     /// Loads what [`ProgramPart::binary`] gave.
-    pub(super) fn load(context: &Arc<Context>, binary: &[u8]) -> Result<Program> {
+    pub(super) fn load(context: &Arc<ShimContext>, binary: &[u8]) -> Result<Program> {
         let file = Temporary::new();
         let opened = fs::write(&file.0, binary).map_err(|error| error.to_string());
         opened.and_then(|()| Self::open(context, file, binary.to_vec())).map_err(|reason| {
@@ -86,7 +86,7 @@ impl ShimProgram {
         })
     }
 
-    fn open(context: &Arc<Context>, file: Temporary, binary: Vec<u8>) -> std::result::Result<Program, String> {
+    fn open(context: &Arc<ShimContext>, file: Temporary, binary: Vec<u8>) -> std::result::Result<Program, String> {
         // SAFETY: a library of kernels runs nothing when it is loaded; their text is trusted, as on every device.
         let library = unsafe { Library::new(&file.0) }.map_err(|error| error.to_string())?;
         let library = Arc::new(Loaded { library, _file: file });

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tandem_column::{Buffer, Class, Error, Result};
 
-use super::device::{Context, ShimMemory};
+use super::device::{ShimContext, ShimMemory};
 use super::program::ShimKernel;
 use crate::device::Launch;
 use crate::object::{EventPart, foreign};
@@ -16,7 +16,7 @@ use crate::{Argument, Event, Kernel, Memory, Shape, Times};
 /// A queue.
 #[derive(Debug)]
 pub(super) struct ShimQueue {
-    context: Arc<Context>,
+    context: Arc<ShimContext>,
 }
 
 /// A command that is over.
@@ -34,7 +34,7 @@ impl EventPart for ShimEvent {
 }
 
 impl ShimQueue {
-    pub(super) fn new(context: &Arc<Context>) -> ShimQueue {
+    pub(super) fn new(context: &Arc<ShimContext>) -> ShimQueue {
         ShimQueue { context: context.clone() }
     }
 
