@@ -8,25 +8,25 @@ use std::sync::Arc;
 
 /// What an integer column is stored as: offsets of `width` bytes from `base`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Frame {
+pub(crate) struct CodeFrame {
     pub base: i64,
     pub width: usize,
 }
 
-impl Frame {
+impl CodeFrame {
     /// Returns the narrowest frame of a range of values; 64-bit values stay as they are, from base 0.
-    pub fn of(range: Option<(i64, i64)>) -> Frame {
+    pub fn of(range: Option<(i64, i64)>) -> CodeFrame {
         let (low, high) = range.unwrap_or((0, 0));
         match Codes::width_for(high.wrapping_sub(low) as u64) {
-            8 => Frame { base: 0, width: 8 },
-            width => Frame { base: low, width },
+            8 => CodeFrame { base: 0, width: 8 },
+            width => CodeFrame { base: low, width },
         }
     }
 
     /// Returns the frame that a column is in, if it is of integers.
-    pub fn current(column: &Column) -> Option<Frame> {
+    pub fn current(column: &Column) -> Option<CodeFrame> {
         match &column.data {
-            Data::Int { base, codes } => Some(Frame { base: *base, width: codes.width() }),
+            Data::Int { base, codes } => Some(CodeFrame { base: *base, width: codes.width() }),
             _ => None,
         }
     }
@@ -37,15 +37,15 @@ impl Column {
     pub fn compact(&self) -> Column {
         let column = self.clone().with_blocks();
         match column.kind.repr() {
-            Repr::Int => column.reframe(Frame::of(column.range())),
+            Repr::Int => column.reframe(CodeFrame::of(column.range())),
             _ => column,
         }
     }
 
     /// Returns an integer column in another frame, which must hold every value.
-    pub(crate) fn reframe(&self, frame: Frame) -> Column {
+    pub(crate) fn reframe(&self, frame: CodeFrame) -> Column {
         let Data::Int { base, codes } = &self.data else { return self.clone() };
-        if (Frame { base: *base, width: codes.width() }) == frame {
+        if (CodeFrame { base: *base, width: codes.width() }) == frame {
             return self.clone();
         }
         let shift = base.wrapping_sub(frame.base) as u64;
@@ -183,7 +183,7 @@ fn join_codes(width: usize, rows: usize, columns: &[Column]) -> Codes {
 
 fn join_ints(columns: &[&Column]) -> Result<Data> {
     let rows = columns.iter().map(|column| column.rows).sum();
-    let frames: Vec<Frame> = columns.iter().filter_map(|column| Frame::current(column)).collect();
+    let frames: Vec<CodeFrame> = columns.iter().filter_map(|column| CodeFrame::current(column)).collect();
     if frames.len() < columns.len() {
         return Err(Error::internal("integer columns to join are encoded differently"));
     }
@@ -191,7 +191,7 @@ fn join_ints(columns: &[&Column]) -> Result<Data> {
         true => frames[0],
         false => {
             let ranges = columns.iter().filter_map(|column| (*column).clone().with_blocks().range());
-            Frame::of(ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))))
+            CodeFrame::of(ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))))
         }
     };
     let parts: Vec<Column> = columns.iter().map(|column| column.reframe(frame)).collect();

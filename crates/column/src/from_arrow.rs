@@ -9,7 +9,7 @@ use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
 use arrow_schema::{DataType, TimeUnit as Unit};
 
 use crate::blocks::{masked_span, span};
-use crate::compact::Frame;
+use crate::compact::CodeFrame;
 use crate::construct::zero_nulls;
 use crate::{
     AlignedVec, Bitmap, BitmapBuilder, Buffer, Code, Codes, Column, Data, Error, Plain, Repr, Result, Type, text,
@@ -178,7 +178,7 @@ fn ints<P: ArrowPrimitiveType>(
             masked_span(chunk.as_primitive::<P>().values(), valid.words(), convert)
         }
     });
-    let frame = Frame::of(range.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))));
+    let frame = CodeFrame::of(range.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))));
     fn write<P: ArrowPrimitiveType, T: Code>(
         chunks: &[&dyn Array],
         rows: usize,

@@ -5,14 +5,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::compact::Frame;
+use crate::compact::CodeFrame;
 use crate::text::{dictionary_pays, intern_columns};
 use crate::{Codes, Column, Dictionary, Error, Field, Parallel, Part, Repr, Reservation, Result};
 
 /// What happens to one column in each part.
 enum Plan {
     Keep,
-    Reframe(Frame),
+    Reframe(CodeFrame),
     /// A dictionary and, per part, the new code of each old one; `None` for a part without values.
     Recode(Arc<Dictionary>, Vec<Option<Vec<u32>>>),
     /// The columns that replace those of the parts; `None` for a part that stays.
@@ -61,8 +61,8 @@ fn plan(schema: &[Field], parts: &[Arc<Part>], column: usize, integers: bool) ->
     match schema[column].kind.repr() {
         Repr::Int if integers => {
             let ranges = columns.iter().filter_map(|column| column.range());
-            let frame = Frame::of(ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))));
-            let agreed = columns.iter().all(|column| Frame::current(column) == Some(frame));
+            let frame = CodeFrame::of(ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))));
+            let agreed = columns.iter().all(|column| CodeFrame::current(column) == Some(frame));
             Ok(if agreed { Plan::Keep } else { Plan::Reframe(frame) })
         }
         Repr::Bytes => plan_text(&schema[column], &columns),
@@ -165,7 +165,7 @@ fn apply(plans: &[Plan], part: Arc<Part>, at: usize) -> Arc<Part> {
         .iter()
         .zip(&part.columns)
         .map(|(plan, column)| match plan {
-            Plan::Reframe(frame) if Frame::current(column) != Some(*frame) => Arc::new(column.reframe(*frame)),
+            Plan::Reframe(frame) if CodeFrame::current(column) != Some(*frame) => Arc::new(column.reframe(*frame)),
             Plan::Keep | Plan::Reframe(_) => column.clone(),
             Plan::Recode(dictionary, _) if is_coded(column, dictionary) => column.clone(),
             Plan::Recode(dictionary, remaps) => Arc::new(recode(column, &remaps[at], dictionary)),
