@@ -6,11 +6,13 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use sqllogictest::{Runner, strict_column_validator};
 use tandem_device::testing;
+use tandem_engine::Devices;
 use tandem_tests::{Configuration, Database, normalize, validate_rows};
 
 fn main() {
@@ -21,7 +23,7 @@ fn main() {
             trials.push(Trial::test(configuration.name.clone(), move || run(&configuration)));
             continue;
         }
-        // Devices are looked for once in the life of a process, by its environment: each of these has a process of its own.
+        // A driver reads its own variables when it is loaded: each of these has a process of its own.
         let (child, ours) = (format!("child_runs_{}", configuration.name), configuration.clone());
         trials.push(Trial::test(child.clone(), move || run(&ours)).with_ignored_flag(true));
         trials.push(Trial::test(configuration.name.clone(), move || run_in_child(&child, &configuration)));
@@ -30,17 +32,13 @@ fn main() {
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 
-/// Runs a configuration in a process with its environment. Compiled kernels are kept for later runs, apart from the user's.
+/// Runs a configuration in a process with its environment.
 fn run_in_child(child: &str, configuration: &Configuration) -> Result<(), Failed> {
     if !configuration.can_run() {
         return Ok(());
     }
-    let kept =
-        configuration.kernels.as_ref().map(|kernels| format!("{}/kernels/{kernels}", env!("CARGO_TARGET_TMPDIR")));
     let variables = configuration.environment.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    let environment: Vec<(&str, &str)> =
-        variables.chain(kept.as_deref().map(|kept| ("TANDEM_KERNEL_CACHE", kept))).collect();
-    testing::child(child, &environment);
+    testing::child(child, &variables.collect::<Vec<_>>());
     Ok(())
 }
 
@@ -49,10 +47,11 @@ fn run(configuration: &Configuration) -> Result<(), Failed> {
     if !configuration.can_run() {
         return Ok(());
     }
+    let devices = devices(configuration);
     let mut failures = Vec::new();
     let files: Vec<PathBuf> = files().into_iter().filter(|file| configuration.takes(file)).collect();
     for file in &files {
-        let outcome = runtime().block_on(async { runner(configuration).run_file_async(file).await });
+        let outcome = runtime().block_on(async { runner(configuration, &devices).run_file_async(file).await });
         if let Err(error) = outcome {
             failures.push(format!("{}", error.display(false)));
         }
@@ -61,9 +60,9 @@ fn run(configuration: &Configuration) -> Result<(), Failed> {
         let (failed, all) = (failures.len(), files.len());
         return Err(format!("{failed} of {all} files failed:\n\n{}", failures.join("\n\n")).into());
     }
-    let accelerators = &tandem_runtime::devices().accelerators;
-    let used: Vec<String> =
-        accelerators.iter().filter(|device| device.jobs() > 0).map(|device| device.label()).collect();
+    devices.save_programs();
+    let used = if configuration.devices > 0 { devices.accelerators() } else { &[] };
+    let used: Vec<String> = used.iter().filter(|device| device.jobs() > 0).map(|device| device.label()).collect();
     if configuration.devices > 0 && used.len() != configuration.devices {
         return Err(
             format!("{} devices should have run pipelines; those that did: {used:?}", configuration.devices).into()
@@ -81,7 +80,8 @@ fn rewrite(configurations: &[Configuration]) -> Result<(), Failed> {
         let configuration = configuration.ok_or_else(|| format!("nothing runs {}", file.display()))?;
         println!("rewriting {} with {}", file.display(), configuration.name);
         let outcome = runtime().block_on(async {
-            let mut runner = runner(configuration);
+            let devices = devices(configuration);
+            let mut runner = runner(configuration, &devices);
             let outcome = runner.update_test_file(&file, " ", validate_rows, normalize, strict_column_validator).await;
             outcome.map_err(|error| error.to_string())
         });
@@ -90,11 +90,19 @@ fn rewrite(configurations: &[Configuration]) -> Result<(), Failed> {
     Ok(())
 }
 
-fn runner(configuration: &Configuration) -> Runner<Database, impl sqllogictest::MakeConnection<Conn = Database>> {
+/// Makes a configuration's devices; compiled kernels are kept for later runs, apart from the user's.
+fn devices(configuration: &Configuration) -> Arc<Devices> {
+    configuration.devices(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels"))
+}
+
+fn runner(
+    configuration: &Configuration,
+    devices: &Arc<Devices>,
+) -> Runner<Database, impl sqllogictest::MakeConnection<Conn = Database>> {
     let label = configuration.name.clone();
-    let configuration = configuration.clone();
+    let (configuration, devices) = (configuration.clone(), devices.clone());
     let mut runner = Runner::new(move || {
-        let session = configuration.open();
+        let session = configuration.open(&devices);
         async move { session.map(Database::new) }
     });
     runner.add_label(&label);

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Arc};
 
 use arrow::record_batch::RecordBatch;
-use tandem_engine::{Mode, OnFallback, Session, Table, Where};
+use tandem_engine::{Devices, Mode, OnFallback, Session, Table, Where};
 use tandem_generator::Options;
 use tandem_tests::{has_device, spell_rows};
 
@@ -43,7 +43,7 @@ fn tpch_on_a_device_equals_datafusion() {
     let tables = tandem_generator::tpch_tables(&options(), &|_, _| ()).expect("the scale factor is in range");
     let placed = compare("tpch", tables, 22, Mode::Gpu);
     println!("TPC-H placement with a device: {placed:?}");
-    // The queries of the papers leave nothing to the processor.
+    // The queries of the papers leave nothing to the CPU.
     let papers = placed.iter().filter(|(name, _)| ["1", "3", "6", "10"].contains(&name.as_str()));
     assert!(papers.clone().count() == 4 && papers.clone().all(|(_, place)| *place == Where::Gpu), "{placed:?}");
 }
@@ -54,8 +54,11 @@ fn options() -> Options {
 
 /// Runs every query of a suite both ways; returns where each ran with capture on.
 fn compare(suite: &str, tables: Vec<(String, Table)>, queries: usize, mode: Mode) -> Vec<(String, Where)> {
-    let open =
-        |mode| Session::builder().mode(mode).on_fallback(OnFallback::Silent).build().expect("a session can be made");
+    let devices = Arc::new(Devices::from_environment());
+    let open = |mode| {
+        let session = Session::builder().mode(mode).on_fallback(OnFallback::Silent).devices(devices.clone());
+        session.build().expect("a session can be made")
+    };
     let (ours, host) = (open(mode), open(Mode::Host));
     for (name, table) in tables {
         let table = Arc::new(table);

@@ -5,7 +5,7 @@
 use std::{fs, path::Path, sync::Arc};
 
 use tandem_device::testing;
-use tandem_engine::{Mode, OnFallback, Session, Table};
+use tandem_engine::{Devices, Mode, OnFallback, Session, Table};
 use tandem_generator::Options;
 use tandem_runtime::Traffic;
 use tandem_tests::has_device;
@@ -41,9 +41,11 @@ fn child_counts_transfers() {
         "{:>5} {:>14} {:>15} {:>14} {:>8} {:>8}",
         "query", "whole tables", "needed columns", "passive", "saved", "of need"
     );
+    let devices = Arc::new(Devices::from_environment());
     for (name, sql) in queries() {
         // A session of its own: nothing is on the device yet.
-        let session = Session::builder().mode(Mode::Gpu).on_fallback(OnFallback::Error).build();
+        let session =
+            Session::builder().mode(Mode::Gpu).on_fallback(OnFallback::Error).devices(devices.clone()).build();
         let session = session.expect("a session can be made");
         for (name, table) in &tables {
             // A copy: the device would know columns of an earlier query.

@@ -125,7 +125,7 @@ fn start() -> Daemon {
         log: Level::Error,
         ..Options::default()
     };
-    let node = Node::start(options).expect("a daemon starts");
+    let node = Node::start(options, Default::default()).expect("a daemon starts");
     let path = directory.join("sample.parquet");
     fs::write(&path, written(&sample())).expect("room for a temporary file");
     Daemon { node, stream: None, sample: path, commands: 0 }

@@ -3,11 +3,11 @@
 //! A configuration has the session's flags, an environment for its devices, what the machine must have for it, and the files
 //! that it leaves out, each with a reason. Its name is that of its file.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
 use serde::Deserialize;
 use tandem_device::testing;
-use tandem_engine::{Error, OnFallback, Session, testing::Switches};
+use tandem_engine::{DeviceOptions, Devices, Error, KernelCache, OnFallback, Session, testing::Switches};
 
 /// One way to run the tests of SQL.
 #[derive(Clone, Debug, Deserialize)]
@@ -27,7 +27,10 @@ pub struct Configuration {
     pub devices: usize,
     /// Names the folder that compiled kernels are kept in for later runs. One holds fewer than all configurations make.
     pub kernels: Option<String>,
-    /// Variables that are read where devices are looked for.
+    /// Which devices are looked for; all real ones unless told.
+    #[serde(default)]
+    pub search: Search,
+    /// Variables that a driver reads when it is loaded: such a configuration runs in a process of its own.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
     /// Files that do not run.
@@ -48,6 +51,19 @@ pub struct Flags {
     /// Gives all keys of hash tables one hash.
     #[serde(default)]
     pub force_collisions: bool,
+}
+
+/// Which devices are looked for.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Search {
+    /// Only these, as `opencl:0`.
+    pub only: Option<String>,
+    /// Simulated ones of these profiles, too.
+    pub simulate: Option<String>,
+    /// Denies double precision and 64-bit atomic operations.
+    #[serde(default)]
+    pub poor: bool,
 }
 
 /// What a machine may lack.
@@ -97,17 +113,29 @@ impl Configuration {
     ///
     /// # Errors
     /// What the session cannot be made for.
-    pub fn open(&self) -> Result<Session, Error> {
+    pub fn open(&self, devices: &Arc<Devices>) -> Result<Session, Error> {
         let Flags { mode, threads, vector_rows, force_collisions } = &self.flags;
         let mut switches = Switches { force_collisions: *force_collisions, ..Switches::default() };
         if let Some(rows) = vector_rows {
             switches.vector_rows = *rows;
         }
         let mut session = Session::builder().mode(mode.parse()?).on_fallback(OnFallback::Silent).switches(switches);
+        session = session.devices(devices.clone());
         if let Some(threads) = threads {
             session = session.threads(*threads);
         }
         session.build()
+    }
+
+    /// Makes the devices, which are looked for when a session asks for them. Compiled kernels are kept for later runs in a
+    /// folder of this one.
+    pub fn devices(&self, kept: &Path) -> Arc<Devices> {
+        let Search { only, simulate, poor } = self.search.clone();
+        let options = DeviceOptions::default().with_search(tandem_device::Search { only, simulate, poor });
+        Arc::new(Devices::new(match &self.kernels {
+            Some(kernels) => options.with_kernels(KernelCache::at(kept.join(kernels))),
+            None => options,
+        }))
     }
 
     /// Tells whether a file runs.

@@ -25,8 +25,7 @@ pub struct DevicesArguments {
 }
 
 /// Lists the devices of this machine, each with its measured bandwidths.
-pub fn run(arguments: &DevicesArguments) -> Result<(), Failure> {
-    let found = tandem_runtime::devices();
+pub fn run(arguments: &DevicesArguments, found: &Devices) -> Result<(), Failure> {
     let text = if arguments.json { format!("{:#}\n", to_json(found)) } else { to_text(found) };
     std::io::stdout().write_all(text.as_bytes()).map_err(|e| Failure::write("to standard output", &e))
 }
@@ -37,7 +36,7 @@ fn is_chosen(found: &Devices, accelerator: &Accelerator) -> bool {
 }
 
 fn to_json(found: &Devices) -> Value {
-    let devices = found.accelerators.iter().map(|accelerator| {
+    let devices = found.accelerators().iter().map(|accelerator| {
         let info = accelerator.device().info();
         let measured = bandwidth(accelerator.device().as_ref()).map_err(|error| error.to_string());
         json!({
@@ -63,19 +62,19 @@ fn to_json(found: &Devices) -> Value {
             "bandwidth_error": measured.as_ref().err(),
         })
     });
-    let unusable = found.unusable.iter().map(|(what, why)| json!({ "what": what, "reason": why }));
+    let unusable = found.unusable().iter().map(|(what, why)| json!({ "what": what, "reason": why }));
     json!({ "devices": devices.collect::<Vec<_>>(), "unusable": unusable.collect::<Vec<_>>() })
 }
 
 fn to_text(found: &Devices) -> String {
     let mut text = String::new();
-    for accelerator in &found.accelerators {
+    for accelerator in found.accelerators() {
         text.push_str(&describe(accelerator.device().as_ref(), is_chosen(found, accelerator)));
     }
-    if found.accelerators.is_empty() {
+    if found.accelerators().is_empty() {
         text.push_str("no device is usable; --mode cpu runs everything on the CPU\n");
     }
-    for (what, why) in &found.unusable {
+    for (what, why) in found.unusable() {
         let _ = writeln!(text, "{what} is not usable: {why}");
     }
     text

@@ -22,43 +22,46 @@ mod statement;
 mod terminal;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use arguments::{Arguments, Command};
 use failure::Failure;
 use statement::Runner;
+use tandem_runtime::Devices;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let code = match arguments::parse().and_then(run) {
+    let devices = Arc::new(Devices::from_environment());
+    let code = match arguments::parse().and_then(|arguments| run(arguments, &devices)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             failure.print();
             failure.exit_code()
         }
     };
-    tandem_runtime::save_programs();
+    devices.save_programs();
     code
 }
 
 /// Does what the command line asks for.
-fn run(mut arguments: Arguments) -> Result<(), Failure> {
+fn run(mut arguments: Arguments, devices: &Arc<Devices>) -> Result<(), Failure> {
     match arguments.command.take() {
         Some(Command::Gen(generate)) => generate::run(&generate),
-        Some(Command::Bench(bench)) => bench::run(*bench),
-        Some(Command::Demo(demo)) => demo::run(&demo),
-        Some(Command::Devices(devices)) => devices::run(&devices),
+        Some(Command::Bench(bench)) => bench::run(*bench, devices),
+        Some(Command::Demo(demo)) => demo::run(&demo, devices),
+        Some(Command::Devices(arguments)) => devices::run(&arguments, devices),
         Some(Command::Serve(options)) => {
-            tandem_node::serve(*options).map_err(|error| Failure::Statement(error.to_string()))
+            tandem_node::serve(*options, devices.clone()).map_err(|error| Failure::Statement(error.to_string()))
         }
-        None => statements(&arguments),
+        None => statements(&arguments, devices),
     }
 }
 
 /// Runs the statements of `-c` and `-f`, else of the terminal or standard input.
-fn statements(arguments: &Arguments) -> Result<(), Failure> {
-    let mut runner = Runner::new(arguments)?;
+fn statements(arguments: &Arguments, devices: &Arc<Devices>) -> Result<(), Failure> {
+    let mut runner = Runner::new(arguments, devices)?;
     let outcome = if !arguments.statements.is_empty() || !arguments.files.is_empty() {
         script::run_arguments(&mut runner, arguments)
     } else if terminal::is_interactive() {

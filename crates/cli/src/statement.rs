@@ -9,7 +9,7 @@ use std::{
 
 use arrow::{datatypes::SchemaRef, record_batch::RecordBatch};
 use futures::StreamExt;
-use tandem_engine::{Cancel, Mode, OnFallback, Report, Session};
+use tandem_engine::{Cancel, Devices, Mode, OnFallback, Report, Session};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::{
@@ -47,10 +47,10 @@ pub struct Runner {
 
 impl Runner {
     /// Makes a session as the command line describes it, with the tables of `--data`.
-    pub fn new(arguments: &Arguments) -> Result<Self, Failure> {
+    pub fn new(arguments: &Arguments, devices: &Arc<Devices>) -> Result<Self, Failure> {
         let tokio = runtime()?;
         let interrupt = Interrupt::listen(&tokio);
-        let session = arguments.engine.session().build()?;
+        let session = arguments.engine.session().devices(devices.clone()).build()?;
         interrupt.watch(&session);
         let output = Output::open(arguments.output.as_deref(), &session)?;
         if arguments.format.is_binary() && !output.is_file() && terminal::stdout_is_terminal() {

@@ -1,7 +1,7 @@
 //! Groups into rows: the values of keys and aggregates, where the groups are.
 //!
 //! What a device has counted stays there for the next pipeline. Places that have a group are counted, then their rows are
-//! written as those of any pipeline are: see [`crate::RowColumn`]. What cannot be finished there is finished by the processor.
+//! written as those of any pipeline are: see [`crate::RowColumn`]. What cannot be finished there is finished by the CPU.
 
 use tandem_column::{Error, Repr, Result, Type};
 use tandem_pipeline::{Aggregate, AggregateFunction, Overflow, scalar::decimal::power_of_ten};
@@ -17,12 +17,12 @@ use crate::{
 /// Generates the kernel that makes rows of the groups that [`crate::generate`]'s kernel counted.
 ///
 /// # Errors
-/// Unsupported, for keys and aggregates that only the processor finishes.
+/// Unsupported, for keys and aggregates that only the CPU finishes.
 pub fn finish(body: &Body, sink: &KernelSink, output: &Output, traits: Traits, target: Target) -> Result<Kernel> {
     let (keys, aggregates) = match sink {
         KernelSink::Groups { keys, aggregates, .. } if !keys.is_empty() => (Keys::Array(keys), aggregates),
         KernelSink::Hashed { keys, aggregates } => (Keys::Hashed(keys), aggregates),
-        _ => return Err(Error::unsupported("one group is finished by the processor")),
+        _ => return Err(Error::unsupported("one group is finished by the CPU")),
     };
     let mut finish = Finish { text: Text::default(), keys, output, traits, columns: Vec::new() };
     let writes = finish.text.writes();
@@ -75,9 +75,7 @@ impl Finish<'_> {
             Keys::Hashed(keys) => {
                 for (at, HashKey { of, shift }) in keys.iter().enumerate() {
                     let KeyOf::Place(key) = of else {
-                        return Err(Error::unsupported(
-                            "groups that may be equal by value are merged by the processor",
-                        ));
+                        return Err(Error::unsupported("groups that may be equal by value are merged by the CPU"));
                     };
                     let bits = keys.get(at + 1).map_or(64, |next| next.shift) - shift;
                     let place = match bits {
@@ -243,7 +241,7 @@ impl Finish<'_> {
             Accumulator::Sum { .. } | Accumulator::WideSum { .. } | Accumulator::LimbSum { .. } => {
                 self.total(aggregate, argument, accumulator, &count, null)?;
             }
-            _ => return Err(Error::unsupported("a variance is finished by the processor")),
+            _ => return Err(Error::unsupported("a variance is finished by the CPU")),
         }
         Ok(())
     }
@@ -257,7 +255,7 @@ impl Finish<'_> {
         count: &str,
         null: Option<String>,
     ) -> Result<()> {
-        let other = || Error::unsupported("a sum of another scale is finished by the processor");
+        let other = || Error::unsupported("a sum of another scale is finished by the CPU");
         let (mut total, mut beyond) = match *accumulator {
             Accumulator::Sum { sum, .. } => (format!("wide_of(n{sum})"), None),
             Accumulator::WideSum { low, high, .. } => {
@@ -302,7 +300,7 @@ impl Finish<'_> {
             wide_literal(high)
         );
         let mut null = null;
-        // What leaves 128 bits on the way, or parts of sums, is the processor's to tell.
+        // What leaves 128 bits on the way, or parts of sums, is the CPU's to tell.
         let mut failed = beyond;
         match (aggregate.overflow, &aggregate.kind) {
             (Overflow::Wrap, Type::Int64) => {}

@@ -389,7 +389,7 @@ impl Generator<'_> {
                 KeyOf::Place(key) => self.key_place(key, "u64")?,
                 KeyOf::Row => {
                     let first = self.first_row();
-                    match self.leftovers {
+                    match self.unmatched {
                         Some(_) => format!("(u64){first}"),
                         None => format!("((u64){first} + row)"),
                     }

@@ -111,7 +111,7 @@ pub(crate) struct Generator<'f> {
     /// Where a row's group is while rows are added.
     pub(crate) held: Held,
     /// The step whose build rows the kernel is of, in place of the source's.
-    pub(crate) leftovers: Option<usize>,
+    pub(crate) unmatched: Option<usize>,
     pub(crate) needs_fp64: bool,
     /// Rows are listed a strip at a time.
     lists: bool,
@@ -135,7 +135,7 @@ pub fn generate(input: Input<'_>) -> Result<Kernel> {
 }
 
 /// Generates the kernel of a pipeline's rows, or of the build rows that come out of one of its steps.
-pub(crate) fn generate_from(input: Input<'_>, leftovers: Option<usize>) -> Result<Kernel> {
+pub(crate) fn generate_from(input: Input<'_>, unmatched: Option<usize>) -> Result<Kernel> {
     let Input { body: steps, sink, traits, target, .. } = input;
     let mut generator = Generator {
         input,
@@ -146,7 +146,7 @@ pub(crate) fn generate_from(input: Input<'_>, leftovers: Option<usize>) -> Resul
         pair: None,
         loops: 0,
         held: Held::Table,
-        leftovers,
+        unmatched,
         needs_fp64: false,
         lists: false,
         needs_int64_atomics: false,
@@ -228,7 +228,7 @@ impl<'f> Generator<'f> {
     /// Opens the loop over rows and writes what drops rows and defines slots; [`Generator::close_row`] closes it.
     pub(crate) fn open_row(&mut self, rows: &str) -> Result<()> {
         let body = self.input.body;
-        if let Some(step) = self.leftovers {
+        if let Some(step) = self.unmatched {
             self.open_entry(rows, step)?;
             return self.steps(&body.steps[step + 1..]);
         }
@@ -260,7 +260,7 @@ impl<'f> Generator<'f> {
         self.encoded().iter().map(|filter| self.test(filter)).collect()
     }
 
-    /// Lists the rows of a strip that are left, without a branch that a processor would guess wrong. Ranges make a mask, each in
+    /// Lists the rows of a strip that are left, without a branch that a CPU would guess wrong. Ranges make a mask, each in
     /// a loop of its own over values of one width, which becomes vector code; sets go over the list of rows.
     fn list_rows(&mut self, rows: &str, encoded: Vec<Encoded>) -> Result<()> {
         let (ranges, sets): (Vec<Encoded>, Vec<Encoded>) =
@@ -325,7 +325,7 @@ impl<'f> Generator<'f> {
         }
     }
 
-    /// Tells whether sets of a column's values have a byte for each: on processors, where those are in a near cache.
+    /// Tells whether sets of a column's values have a byte for each: on CPUs, where those are in a near cache.
     fn has_bytes(&self, column: usize) -> Result<bool> {
         Ok(self.input.traits.chunked && matches!(self.code_type(column)?, "u8" | "u16"))
     }
@@ -359,7 +359,7 @@ impl<'f> Generator<'f> {
     fn within(&mut self, step: usize, column: usize) -> Result<String> {
         let code = self.code(column)?;
         let unsigned = self.code_type(column)?;
-        // As wide as the codes: wider ones would have a processor compare fewer at once.
+        // As wide as the codes: wider ones would have a CPU compare fewer at once.
         let kind = format!("const {unsigned}");
         let low = self.text.argument(Binding::Low(step), &kind, &format!("low{step}"), "");
         let span = self.text.argument(Binding::Span(step), &kind, &format!("span{step}"), "");

@@ -1,7 +1,7 @@
 //! From a physical pipeline to the text of one kernel, for OpenCL C and CUDA C: a pure function.
 //!
 //! The body is written once, in the C that both share; a prelude per target defines the rest (`prelude/`). How rows are
-//! dealt out is the device's choice: a run of rows for each work-item on processors, rows in turn on GPUs. Literals, bases
+//! dealt out is the device's choice: a run of rows for each work-item on CPUs, rows in turn on GPUs. Literals, bases
 //! and bounds are arguments, so that a query with other literals has the same text, and the same binary.
 //!
 //! [`generate`] returns the text and what each argument of the kernel is bound to: the launch plan.
@@ -12,7 +12,6 @@ mod expression;
 mod finish;
 mod groups;
 mod kernel;
-mod leftovers;
 mod mapping;
 mod operators;
 mod probe;
@@ -20,17 +19,18 @@ mod read;
 mod rows;
 mod sink;
 mod text;
+mod unmatched;
 
 use tandem_column::{Column, Data, Remote, RemoteForm, Result};
 use tandem_plan::Origin;
 
 pub use finish::finish;
 pub use kernel::{Input, Kernel, Output, generate};
-pub use leftovers::generate_leftovers;
 pub use mapping::Mapping;
 pub use operators::{operator, operators};
 pub use rows::RowColumn;
 pub use sink::{Accumulator, HashKey, KernelSink, KeyOf, MOST_HALVES, OrderKey, ROWS_COUNT};
+pub use unmatched::generate_unmatched;
 
 /// How the values of a column lie in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -204,6 +204,6 @@ pub enum Binding {
     Values(usize),
     /// The null flags of an output column, a byte each.
     Nulls(usize),
-    /// One 32-bit number, set when a row has no value: the processor then finds the row and the message.
+    /// One 32-bit number, set when a row has no value: the CPU then finds the row and the message.
     Failed,
 }

@@ -6,7 +6,7 @@ use tandem_column::{Dictionary, Error, Repr, Result, Type};
 use tandem_pipeline::{Expr, Slot, Value, evaluate};
 use tandem_plan::Origin;
 
-/// The most words of a dictionary that an expression is evaluated for: beyond, the processor's loops are faster.
+/// The most words of a dictionary that an expression is evaluated for: beyond, the CPU's loops are faster.
 const MOST_WORDS: usize = 1 << 16;
 
 /// An expression of one slot with a dictionary.
@@ -39,7 +39,7 @@ impl Mapping {
         let (mut numbers, mut nulls) = (Vec::new(), Vec::new());
         for word in std::iter::once(Value::Null).chain(words) {
             let value = evaluate(&self.expr, &[word], &slots, &[])
-                .map_err(|_| Error::unsupported("a word has no value: the processor finds whether a row has it"))?;
+                .map_err(|_| Error::unsupported("a word has no value: the CPU finds whether a row has it"))?;
             nulls.push(u8::from(value.is_null()));
             let number = match value {
                 Value::Boolean(value) => i64::from(value),

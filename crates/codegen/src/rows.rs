@@ -110,7 +110,7 @@ impl<'f> Generator<'f> {
         let Expr::Slot(slot) = value else { return None };
         match self.input.body.origins[*slot] {
             Origin::Column(column) if is_late(&self.input.columns[column]) => {
-                let row = match self.leftovers {
+                let row = match self.unmatched {
                     Some(_) => "0xffffffffu".into(),
                     None => format!("{} + row", self.first_row()),
                 };
@@ -174,12 +174,12 @@ impl<'f> Generator<'f> {
         let counts = self.counts();
         self.text.line("u64 kept = 0;");
         let later = |step: &PhysicalStep| matches!(step.action, Action::Filter(_) | Action::Probe(_));
-        if self.leftovers.is_some() || self.input.body.steps.iter().any(later) {
+        if self.unmatched.is_some() || self.input.body.steps.iter().any(later) {
             self.open_row(rows)?;
             self.text.line("kept++;");
             self.close_row();
         } else {
-            // A GPU reads a later column only for the rows that are left; a processor does not like to guess.
+            // A GPU reads a later column only for the rows that are left; a CPU does not like to guess.
             let tests = self.tests()?.join(if self.input.traits.chunked { " & " } else { " && " });
             self.text.open(&format!("FOR_ROWS(row, {rows}) {{"));
             self.text.line(format!("kept += {};", if tests.is_empty() { "1" } else { &tests }));

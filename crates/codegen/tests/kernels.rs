@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use tandem_codegen::{
     Form, HashKey, Input, Kernel, KernelSink, KeyOf, Layout, OrderKey, Target, Traits, finish, generate,
-    generate_leftovers,
+    generate_unmatched,
 };
 use tandem_pipeline::{
     Aggregate, AggregateFunction, Arithmetic, ArithmeticOperator, Comparison, Expr, Failure, JoinKind, Overflow, Slot,
@@ -343,8 +343,8 @@ fn kernels_read_as_the_plan() {
     let (plan, traits, target) = (joined(), PROCESSOR, Target::OpenCl);
     let (body, sink) = (&plan.body(), &plan.sink);
     let input = Input { body, sink, columns: &columns, payloads: &payloads_of, traits, target };
-    let leftovers = generate_leftovers(input, 1).expect("a kernel can be generated");
-    golden("leftovers", &leftovers.text[leftovers.body..]);
+    let unmatched = generate_unmatched(input, 1).expect("a kernel can be generated");
+    golden("unmatched", &unmatched.text[unmatched.body..]);
     let poor = Traits { fp64: false, int64_atomics: false, ..GPU };
     golden("finish", &finished(&finishing(false), GPU));
     golden("finish-hashed", &finished(&finishing(true), PROCESSOR));

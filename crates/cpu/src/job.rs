@@ -29,11 +29,27 @@ use crate::{
 /// Runs tasks `0..n` on all workers and waits.
 pub type Parallel<'a> = &'a (dyn Fn(usize, &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()> + Sync);
 
-/// What a job may use.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Rows of one vector.
+/// What tests change about execution: results do not depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Switches {
+    /// Rows that flow through a pipeline at a time; at least one.
     pub vector_rows: usize,
+    /// Gives all keys of hash tables one hash.
+    pub force_collisions: bool,
+}
+
+impl Default for Switches {
+    fn default() -> Self {
+        // 4096 rows of a few 8-byte slots stay within a core's L1 and L2 caches.
+        Switches { vector_rows: 4096, force_collisions: false }
+    }
+}
+
+/// What a query may use, and how it runs: given to its planning and to all of its jobs.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// What tests change.
+    pub switches: Switches,
     /// What the query may collect.
     pub memory: Arc<MemoryBudget>,
     /// Set from outside to stop the query: looked at before every vector and every batch of pairs.
@@ -41,16 +57,14 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Returns the rows of one vector.
+    fn vector_rows(&self) -> usize {
+        self.switches.vector_rows.max(1)
+    }
+
     /// Fails if the query was asked to stop.
     pub(crate) fn check(&self) -> Result<()> {
         if self.stop.load(Ordering::Relaxed) { Err(Error::cancelled()) } else { Ok(()) }
-    }
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        // 4096 rows of a few 8-byte slots stay within a core's L1 and L2 caches.
-        Settings { vector_rows: 4096, memory: Arc::default(), stop: Arc::default() }
     }
 }
 
@@ -175,14 +189,14 @@ impl Job {
                 return Ok(());
             }
             self.settings.check()?;
-            let count = self.settings.vector_rows.min(end - start);
+            let count = self.settings.vector_rows().min(end - start);
             let (state, counters) = (&mut worker.selection, &mut worker.contribution.counters);
             match self.first.apply_run(part, start, count, &covered, state, counters) {
                 None => self.enter(worker, Frame::run(&self.layout, part, start, count), index)?,
                 Some(kept) => waiting.extend_from_slice(&worker.selection.rows[..kept]),
             }
             start += count;
-            if waiting.len() >= self.settings.vector_rows || start == end && !waiting.is_empty() {
+            if waiting.len() >= self.settings.vector_rows() || start == end && !waiting.is_empty() {
                 self.enter(worker, Frame::list(&self.layout, part, std::mem::take(&mut waiting)), index)?;
             }
         }
@@ -298,7 +312,7 @@ impl Job {
         let mut emitted = self.worker().contribution;
         for (index, operation) in self.operations.iter().enumerate() {
             let Operation::Probe(probe) = operation else { continue };
-            for entries in probe.unmatched().chunks(self.settings.vector_rows) {
+            for entries in probe.unmatched().chunks(self.settings.vector_rows()) {
                 let mut frame = Frame::detached(&self.layout, entries.len());
                 frame.set_matches(probe.probe.lookup, Matches::Listed(Rc::new(entries.to_vec())));
                 self.advance(&mut emitted, frame, index + 1, self.physical.morsels.len())?;

@@ -26,7 +26,7 @@ mod vector;
 pub use arrange::{Order, arrange};
 pub use contribution::{Contents, Contribution, Output};
 pub use frame::{NO_MATCH, fetch_matches};
-pub use job::{Job, Parallel, Settings, StepMetrics, Worker};
+pub use job::{Job, Parallel, Settings, StepMetrics, Switches, Worker};
 pub use mask::code_bounds;
 pub use rows::{Rows, to_column, values_table};
 pub use selector::VectorSelector;

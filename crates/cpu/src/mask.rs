@@ -93,7 +93,7 @@ pub fn code_bounds(base: i64, width: usize, low: i64, high: i64) -> Option<(u64,
 fn mask_range<T: Code>(codes: &[T], low: T, span: T, fresh: bool, words: &mut [u64]) {
     #[cfg(target_arch = "x86_64")]
     if level() >= Level::Avx2 {
-        // SAFETY: the level says that the processor has the features that the function asks for.
+        // SAFETY: the level says that the CPU has the features that the function asks for.
         return unsafe { mask_range_avx2(codes, low, span, fresh, words) };
     }
     mask_range_with(codes, low, span, fresh, words, pack);

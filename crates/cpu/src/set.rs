@@ -196,7 +196,7 @@ pub(crate) fn list_members(
     let first = start as u32;
     #[cfg(target_arch = "x86_64")]
     if let (Some(CodeSet::Words(words)), true, Codes::U32(c)) = (aligned, level() >= Level::Avx2, codes) {
-        // SAFETY: the level says that the processor has the features that the function asks for.
+        // SAFETY: the level says that the CPU has the features that the function asks for.
         return unsafe { list_words_avx2(&c[start..start + count], mask, first, words, rows) };
     }
     with_codes!(codes, c => with_membership!(set, aligned, base, m => {

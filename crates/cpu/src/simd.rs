@@ -1,14 +1,12 @@
 //! Compiles a loop for AVX-512, AVX2 and the baseline, and picks one at run time.
 //!
 //! [`simd!`] takes an ordinary function whose body is a plain loop. The compiler vectorises the same body three times;
-//! the wrapper calls the best version that this processor has. `TANDEM_SIMD=portable|avx2|avx512` limits the choice.
-
-use std::sync::OnceLock;
+//! the wrapper calls the best version that this CPU has.
 
 /// The widest instruction set used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// What every processor of this architecture has.
+    /// What every CPU of this architecture has.
     Portable,
     /// 256-bit vectors and bit manipulation.
     Avx2,
@@ -16,22 +14,10 @@ pub enum Level {
     Avx512,
 }
 
-/// Returns the level that this processor has, or less where `TANDEM_SIMD` asks for it.
+/// Returns the level that this CPU has. The standard library keeps what it detects, so that this costs a few loads.
+#[cfg(target_arch = "x86_64")]
 #[inline]
 pub fn level() -> Level {
-    static LEVEL: OnceLock<Level> = OnceLock::new();
-    *LEVEL.get_or_init(|| {
-        let wanted = match std::env::var("TANDEM_SIMD").as_deref() {
-            Ok("portable") => Level::Portable,
-            Ok("avx2") => Level::Avx2,
-            _ => Level::Avx512,
-        };
-        wanted.min(detect())
-    })
-}
-
-#[cfg(target_arch = "x86_64")]
-fn detect() -> Level {
     let avx2 = is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("bmi1")
         && is_x86_feature_detected!("bmi2")
@@ -49,8 +35,9 @@ fn detect() -> Level {
     }
 }
 
+/// Returns the level that this CPU has.
 #[cfg(not(target_arch = "x86_64"))]
-fn detect() -> Level {
+pub fn level() -> Level {
     Level::Portable
 }
 
@@ -69,7 +56,7 @@ macro_rules! simd {
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,popcnt,lzcnt,fma")]
             fn avx512 $(<$($g: $bound),+>)? ($($arg: $type),*) $(-> $ret)? { portable($($arg),*) }
             match $crate::simd::level() {
-                // SAFETY: `level` returns this only where the processor has every feature named above.
+                // SAFETY: `level` returns this only where the CPU has every feature named above.
                 #[cfg(target_arch = "x86_64")]
                 $crate::simd::Level::Avx512 => unsafe { avx512($($arg),*) },
                 // SAFETY: as above.

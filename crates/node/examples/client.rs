@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let own = directory.path().join("run").join("node.sock");
     let node = match std::env::args().nth(1) {
         Some(_) => None,
-        None => Some(Node::start(Options { socket: own.clone(), ..Options::default() })?),
+        None => Some(Node::start(Options { socket: own.clone(), ..Options::default() }, Arc::default())?),
     };
     let socket = std::env::args().nth(1).map_or(own, Into::into);
     let mut client = Client::connect(&socket, "example")?;

@@ -177,8 +177,7 @@ impl Command<'_> {
         };
         let devices = match place {
             Executor::Cpu => Vec::new(),
-            Executor::Gpu if self.daemon.devices.is_empty() => tandem_runtime::devices().chosen()?,
-            Executor::Gpu => self.daemon.devices.clone(),
+            Executor::Gpu => self.daemon.devices.chosen()?,
         };
         let options = Options { memory, cancel: self.cancel.clone(), devices, ..Options::default() };
         let execution = self.daemon.runtime.execute(&query, &inputs, &options)?;

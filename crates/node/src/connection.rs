@@ -208,7 +208,7 @@ fn greet(
         pid: std::process::id(),
         threads: daemon.runtime.threads() as u32,
         max_message_bytes: (daemon.options.max_message as u64) << 20,
-        devices: daemon.devices.iter().map(|device| device.label()).collect(),
+        devices: daemon.device_labels(),
         query_version: tandem_pipeline::proto::VERSION,
     };
     writer.send(FrameKind::Welcome, &welcome.encode_to_vec()).ok()?;

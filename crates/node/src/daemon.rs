@@ -23,7 +23,7 @@ use rustix::{
 };
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use tandem_column::{Error, Result};
-use tandem_runtime::{Accelerator, Cancel, MemoryBudget, Runtime};
+use tandem_runtime::{Cancel, Devices, MemoryBudget, Runtime};
 use tandem_scan::{Cache, SplitReader};
 
 use crate::{
@@ -56,7 +56,7 @@ pub(crate) struct Daemon {
     /// Tells this run of the daemon from others.
     pub(crate) id: String,
     pub(crate) token: Option<String>,
-    pub(crate) devices: Vec<Arc<Accelerator>>,
+    pub(crate) devices: Arc<Devices>,
     pub(crate) connections: Arc<Connections>,
     draining: AtomicBool,
     state: Mutex<State>,
@@ -100,6 +100,15 @@ impl Drop for Permit<'_> {
 }
 
 impl Daemon {
+    /// Names the devices that commands run on by default.
+    pub(crate) fn device_labels(&self) -> Vec<String> {
+        let devices = match self.options.mode {
+            Executor::Cpu => Vec::new(),
+            Executor::Gpu => self.devices.chosen().unwrap_or_default(),
+        };
+        devices.iter().map(|device| device.label()).collect()
+    }
+
     /// Gives up all columns and footers of files, which the next commands read again.
     fn forget(&self) {
         let bytes = self.cache.byte_len();
@@ -226,11 +235,11 @@ pub struct Node {
 }
 
 impl Node {
-    /// Starts a daemon: binds its sockets and begins to accept.
+    /// Starts a daemon: binds its sockets and begins to accept. Commands that ask for devices run on `devices`.
     ///
     /// # Errors
     /// Input, if a socket, certificate or token cannot be used.
-    pub fn start(options: Options) -> Result<Node> {
+    pub fn start(options: Options, devices: Arc<Devices>) -> Result<Node> {
         let threads = match options.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
@@ -240,10 +249,9 @@ impl Node {
         if token.as_ref().is_some_and(|token| token.len() < 16) {
             return Err(Error::input("the token is too short: give at least 16 characters in --token-file"));
         }
-        let devices = match options.mode {
-            Executor::Cpu => Vec::new(),
-            Executor::Gpu => tandem_runtime::devices().chosen()?,
-        };
+        if options.mode == Executor::Gpu {
+            devices.chosen()?;
+        }
         let remote = options.listen.map(|address| tls::listen(address, &options)).transpose()?;
         let metrics_listener = options.metrics.map(metrics::listen).transpose()?;
         let Socket { listener, place } = Socket::bind(&options.socket)?;
@@ -443,7 +451,7 @@ fn random_id() -> String {
 ///
 /// # Errors
 /// As [`Node::start`].
-pub fn serve(options: Options) -> Result<()> {
+pub fn serve(options: Options, devices: Arc<Devices>) -> Result<()> {
     // Of a process of its own these may be set: whatever it makes, a socket above all, is this user's alone from the first
     // moment, and it has as many descriptors as it may have.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
@@ -452,7 +460,7 @@ pub fn serve(options: Options) -> Result<()> {
     let parent = rustix::process::getppid();
     let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGUSR1])
         .map_err(|error| Error::internal(format!("signals cannot be watched: {error}")))?;
-    let node = Node::start(options)?;
+    let node = Node::start(options, devices)?;
     let orphaned = Arc::new(AtomicBool::new(false));
     if with_parent {
         let (orphaned, handle) = (orphaned.clone(), signals.handle());

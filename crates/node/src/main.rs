@@ -1,6 +1,9 @@
 //! The node daemon alone, without the SQL engine: what hosts carry with them.
 
+use std::sync::Arc;
+
 use clap::Parser;
+use tandem_runtime::Devices;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -14,8 +17,9 @@ struct Arguments {
 }
 
 fn main() -> std::process::ExitCode {
-    let served = tandem_node::serve(Arguments::parse().options);
-    tandem_runtime::save_programs();
+    let devices = Arc::new(Devices::from_environment());
+    let served = tandem_node::serve(Arguments::parse().options, devices.clone());
+    devices.save_programs();
     match served {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {

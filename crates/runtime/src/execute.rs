@@ -8,7 +8,9 @@ use std::{
 
 use tandem_codegen::KernelSink;
 use tandem_column::{Error, Result, Table};
-use tandem_cpu::{Contents, Contribution, Job, MemoryBudget, Output, Reservation, Settings, VectorSelector, Worker};
+use tandem_cpu::{
+    Contents, Contribution, Job, MemoryBudget, Output, Reservation, Settings, Switches, VectorSelector, Worker,
+};
 use tandem_pipeline::{Pipeline, Query, Sink, Source};
 use tandem_plan::{Build, Planning, SinkPlan};
 
@@ -27,12 +29,10 @@ pub struct Inputs {
 }
 
 /// How a query runs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Rows of one vector.
-    pub vector_rows: usize,
-    /// All hashes are equal: a test of collisions.
-    pub force_collisions: bool,
+    /// What tests change.
+    pub switches: Switches,
     /// What the query may collect.
     pub memory: Arc<MemoryBudget>,
     /// Stops the query.
@@ -43,25 +43,13 @@ pub struct Options {
     pub devices: Vec<Arc<Accelerator>>,
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        let settings = Settings::default();
-        Options {
-            vector_rows: settings.vector_rows,
-            force_collisions: false,
-            memory: settings.memory,
-            cancel: Cancel::new(),
-            progress: Arc::default(),
-            devices: Vec::new(),
-        }
-    }
-}
-
 /// A query's result.
 #[derive(Debug)]
 pub struct Execution {
     /// The rows of the last pipeline.
     pub table: Table,
+    /// How many rows each partition has, one after the other in `table`, if the last sink divides rows; none otherwise.
+    pub partitions: Vec<usize>,
     /// What each pipeline did.
     pub metrics: QueryMetrics,
     /// The memory that the rows count for, as long as this lives.
@@ -72,6 +60,8 @@ pub struct Execution {
 #[derive(Clone)]
 struct Left {
     table: Arc<Table>,
+    /// The rows of each partition, if the sink divided them.
+    partitions: Vec<usize>,
     /// The device that keeps the values.
     on: Option<Arc<Accelerator>>,
 }
@@ -101,11 +91,8 @@ impl Runtime {
         if let Some(Pipeline { sink: Sink::Build { .. }, .. }) = query.pipelines.last() {
             return Err(Error::unsupported("a query that ends with a build gives no rows: end it with another sink"));
         }
-        let settings = Settings {
-            vector_rows: options.vector_rows.max(1),
-            memory: options.memory.clone(),
-            stop: options.cancel.flag(),
-        };
+        let Options { switches, memory, cancel, .. } = options;
+        let settings = Settings { switches: *switches, memory: memory.clone(), stop: cancel.flag() };
         let (rows, builds, held) = (HashMap::new(), HashMap::new(), HashMap::new());
         let metrics = QueryMetrics::default();
         let mut way = Way { runtime: self, query, inputs, options, settings, rows, builds, held, metrics };
@@ -117,7 +104,8 @@ impl Runtime {
         let last = query.pipelines.len().wrapping_sub(1);
         let left = way.rows.remove(&last).ok_or_else(|| Error::internal("the last pipeline gives no rows"))?;
         let held = way.held.remove(&last);
-        Ok(Execution { table: Arc::unwrap_or_clone(left.table), metrics: way.metrics, _held: held })
+        let Left { table, partitions, .. } = left;
+        Ok(Execution { table: Arc::unwrap_or_clone(table), partitions, metrics: way.metrics, _held: held })
     }
 }
 
@@ -127,7 +115,7 @@ impl Way<'_> {
         let options = self.options;
         options.cancel.check()?;
         let began = Instant::now();
-        let Left { table, on } = self.source(id)?;
+        let Left { table, on, .. } = self.source(id)?;
         let rows_in = table.rows() as u64;
         options.progress.total.fetch_add(rows_in, Ordering::Relaxed);
         let mut ready = self.ready(id, table, devices)?;
@@ -177,7 +165,7 @@ impl Way<'_> {
             builds: &|build| self.builds.get(&build).cloned(),
             sorted: &sorted,
             selector: &VectorSelector { functions: &self.query.functions, memory: &self.options.memory },
-            collide: self.options.force_collisions,
+            collide: self.options.switches.force_collisions,
         };
         let physical = Arc::new(tandem_plan::plan(self.query, id, &table, &planning)?);
         let sink = match devices.is_empty() {
@@ -198,9 +186,12 @@ impl Way<'_> {
         let held = Reservation::new(&self.options.memory, "what a pipeline leaves");
         self.held.entry(id).or_insert(held).grow_to(output.byte_len())?;
         match output {
-            Output::Rows(table) | Output::Partitions(table, _) => {
+            Output::Rows(table) => {
                 let on = self.options.devices.iter().find(|device| device.keeps(&table)).cloned();
-                self.rows.insert(id, Left { table: Arc::new(table), on });
+                self.rows.insert(id, Left { table: Arc::new(table), partitions: Vec::new(), on });
+            }
+            Output::Partitions(table, partitions) => {
+                self.rows.insert(id, Left { table: Arc::new(table), partitions, on: None });
             }
             Output::Build(build) => drop(self.builds.insert(id, build)),
         }
@@ -210,7 +201,7 @@ impl Way<'_> {
     /// Returns the rows of a pipeline, with their values. Those that are lost with a device are computed again.
     fn rows_here(&mut self, id: usize) -> Result<Arc<Table>> {
         let missing = || Error::internal("a pipeline reads the rows of one that gives none");
-        let Left { table, on } = self.rows.get(&id).cloned().ok_or_else(missing)?;
+        let Left { table, on, .. } = self.rows.get(&id).cloned().ok_or_else(missing)?;
         let Some(on) = on else { return Ok(table) };
         match on.fetch(&table, &self.options.cancel) {
             Ok((table, bytes)) => {
@@ -237,7 +228,7 @@ impl Way<'_> {
         {
             return Ok(left.clone());
         }
-        Ok(Left { table: self.source_here(id)?, on: None })
+        Ok(Left { table: self.source_here(id)?, partitions: Vec::new(), on: None })
     }
 
     /// Finds the rows of a pipeline's source, with their values.

@@ -11,18 +11,18 @@ mod execute;
 mod metrics;
 mod pool;
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub use cancel::{Cancel, Progress};
 pub use device::{
-    Accelerator, DeviceMetrics, DeviceSettings, Devices, ProgramMetrics, Traffic, Transfer, devices, save_programs,
+    Accelerator, DeviceMetrics, DeviceOptions, DeviceSettings, Devices, KernelCache, ProgramMetrics, Traffic, Transfer,
 };
 pub use execute::{Execution, Inputs, Options};
 pub use metrics::{PipelineMetrics, QueryMetrics, StepMetrics};
 pub use tandem_column::{Class, Error, Result};
-pub use tandem_cpu::MemoryBudget;
+pub use tandem_cpu::{MemoryBudget, Switches};
 
-/// A worker pool and what runs on it. One per process is enough: queries share it fairly.
+/// A worker pool and what runs on it. One for all sessions of a process is enough: queries share it fairly.
 pub struct Runtime {
     pool: pool::Pool,
 }
@@ -31,12 +31,6 @@ impl Runtime {
     /// Starts a pool of `threads` workers (at least one).
     pub fn new(threads: usize) -> Arc<Runtime> {
         Arc::new(Runtime { pool: pool::Pool::new(threads) })
-    }
-
-    /// Returns the process's own runtime, with a worker for every core.
-    pub fn global() -> &'static Arc<Runtime> {
-        static GLOBAL: OnceLock<Arc<Runtime>> = OnceLock::new();
-        GLOBAL.get_or_init(|| Runtime::new(std::thread::available_parallelism().map_or(1, usize::from)))
     }
 
     /// Returns how many workers there are.

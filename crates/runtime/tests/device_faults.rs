@@ -26,7 +26,7 @@ const LIMITED: &str = "pipeline 0
 fn run(query: &str, device: Arc<dyn Device>) -> Execution {
     let query = parse(query).expect("the query is right");
     let options = Options { devices: vec![Arc::new(Accelerator::new(device))], ..Options::default() };
-    Runtime::new(2).execute(&query, &Inputs::default(), &options).expect("the processor computes what a device cannot")
+    Runtime::new(2).execute(&query, &Inputs::default(), &options).expect("the CPU computes what a device cannot")
 }
 
 fn check(execution: &Execution) {
@@ -46,7 +46,7 @@ fn first() -> Option<Arc<dyn Device>> {
 }
 
 #[test]
-fn every_failure_ends_on_the_processor() {
+fn every_failure_ends_on_the_cpu() {
     let Some(device) = &first() else { return };
     let good = run(QUERY, device.clone());
     check(&good);
@@ -77,8 +77,7 @@ fn a_lost_device_gets_no_more_work() {
     let query = parse(QUERY).expect("the query is right");
     let options = Options { devices: vec![accelerator], ..Options::default() };
     for _ in 0..3 {
-        let execution =
-            Runtime::new(1).execute(&query, &Inputs::default(), &options).expect("the processor computes it");
+        let execution = Runtime::new(1).execute(&query, &Inputs::default(), &options).expect("the CPU computes it");
         check(&execution);
         assert!(execution.metrics.pipelines[0].reason.is_some());
     }
@@ -114,7 +113,7 @@ fn a_lost_device_leaves_its_parts_to_the_others() {
             execution.metrics.pipelines[0].device.as_ref().map_or(0, |device| device.names.len())
         })
         .collect();
-    assert_eq!(used, [2, 0, 1], "both, then the processor, then the device that is left");
+    assert_eq!(used, [2, 0, 1], "both, then the CPU, then the device that is left");
 }
 
 /// Within this time a query on five rows ends on any machine, if nothing hangs.
@@ -138,8 +137,7 @@ fn a_device_that_hangs_is_not_waited_for() {
             let fault = Fault::Hang(operation, at);
             let (faulty, options) = hanging(device, fault, Duration::from_secs(1));
             let began = Instant::now();
-            let execution =
-                Runtime::new(1).execute(&query, &Inputs::default(), &options).expect("the processor computes it");
+            let execution = Runtime::new(1).execute(&query, &Inputs::default(), &options).expect("the CPU computes it");
             check(&execution);
             assert!(began.elapsed() < LONG, "{fault:?} took {:?}", began.elapsed());
             if faulty.count(operation) < at {
@@ -150,8 +148,7 @@ fn a_device_that_hangs_is_not_waited_for() {
             assert!(reason.contains("did not answer within 1 s"), "{fault:?}: {reason}");
             assert!(faulty.used() > 0, "what the device may still use is not freed: {fault:?}");
             let operations = faulty.operations();
-            let execution =
-                Runtime::new(1).execute(&query, &Inputs::default(), &options).expect("the processor computes it");
+            let execution = Runtime::new(1).execute(&query, &Inputs::default(), &options).expect("the CPU computes it");
             check(&execution);
             let reason = execution.metrics.pipelines[0].reason.as_deref().unwrap_or_default();
             assert!(reason.contains("gets no more work"), "{reason}");
@@ -193,7 +190,7 @@ fn a_column_is_not_read_before_it_is_there() {
     let (faulty, options) = hanging(device, Fault::Hang(Operation::Write, 1), Duration::from_secs(2));
     cancelled(&query, &inputs, &faulty, Operation::Write, &options);
     // The device knows the column, and its copy never ends.
-    let execution = Runtime::new(1).execute(&query, &inputs, &options).expect("the processor computes it");
+    let execution = Runtime::new(1).execute(&query, &inputs, &options).expect("the CPU computes it");
     check(&execution);
     let reason = execution.metrics.pipelines[0].reason.as_deref().unwrap_or_default();
     assert!(reason.contains("did not answer within 2 s"), "{reason}");

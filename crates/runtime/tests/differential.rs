@@ -11,7 +11,7 @@ use tandem_pipeline::{
     interpret::{interpret, rows},
     parse, random,
 };
-use tandem_runtime::{Accelerator, Class, DeviceSettings, Inputs, Options, Runtime, Transfer};
+use tandem_runtime::{Accelerator, Class, DeviceSettings, Inputs, Options, Runtime, Switches, Transfer};
 
 /// How often a query is made; each one runs under every configuration.
 const QUERIES: u64 = 400;
@@ -21,7 +21,10 @@ const DEVICE_QUERIES: u64 = 200;
 const OTHER_QUERIES: u64 = 60;
 
 fn configurations() -> Vec<(&'static str, usize, Options)> {
-    let with = |vector_rows, force_collisions| Options { vector_rows, force_collisions, ..Options::default() };
+    let with = |vector_rows, force_collisions| Options {
+        switches: Switches { vector_rows, force_collisions },
+        ..Options::default()
+    };
     vec![
         ("usual", 2, with(4096, false)),
         ("vectors of one row", 1, with(1, false)),
@@ -38,7 +41,7 @@ fn found(search: &Search, backend: Backend) -> Vec<Arc<dyn Device>> {
     devices.into_iter().filter(|device| device.info().backend == backend).collect()
 }
 
-/// Every device found, with kernels for processors and for GPUs, and what is generated for CUDA, compiled for the processor.
+/// Every device found, with kernels for CPUs and for GPUs, and what is generated for CUDA, compiled for the CPU.
 fn devices() -> Vec<(String, Arc<Accelerator>)> {
     let mut all = Vec::new();
     for device in found(&Search::from_environment(), Backend::OpenCl) {
@@ -56,7 +59,7 @@ fn devices() -> Vec<(String, Arc<Accelerator>)> {
     all
 }
 
-/// Random queries give the same rows on devices, or say why they ran on the processor.
+/// Random queries give the same rows on devices, or say why they ran on the CPU.
 #[test]
 fn random_queries_agree_on_devices() {
     for (name, accelerator) in devices() {
@@ -94,7 +97,7 @@ fn accelerators(devices: Vec<Arc<dyn Device>>) -> Vec<Accelerator> {
     devices.into_iter().map(Accelerator::new).collect()
 }
 
-/// Devices without double precision and 64-bit atomics, with kernels for processors and for GPUs, and for CUDA.
+/// Devices without double precision and 64-bit atomics, with kernels for CPUs and for GPUs, and for CUDA.
 #[test]
 fn random_queries_agree_on_poor_devices() {
     let poor = Search { poor: true, ..Search::default() };

@@ -1,4 +1,4 @@
-//! Joins on devices with nothing left to the processor: build rows that come out at the end, into every sink, and joins of
+//! Joins on devices with nothing left to the CPU: build rows that come out at the end, into every sink, and joins of
 //! sorted tables, which merge.
 
 use std::sync::Arc;
@@ -68,7 +68,7 @@ fn accelerators() -> Vec<(&'static str, Arc<Accelerator>)> {
 }
 
 /// Runs a query on devices alone and compares its rows with the interpreter's; returns what planners noted. What several
-/// devices have computed of a build is laid out by the processor.
+/// devices have computed of a build is laid out by the CPU.
 fn check(name: &str, devices: &[Arc<Accelerator>], tables: &[random::NamedTable], text: &str) -> Vec<String> {
     let query = parse(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     verify(&query).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -93,7 +93,7 @@ const SCAN_LEFT: &str = "scan l [k@0: int64?, v@1: int64?, s@2: string]";
 const BUILD: &str = "pipeline 0 scan r [k@0: int64?, v@1: int64?, s@2: string] build keys ($0) payload ($0, $1, $2)";
 const ADDS: &str = "adds ($3 rk@0: int64?, $4 rv@1: int64?, $5 rs@2: string?)";
 
-/// Build rows come out of every join that emits them, into every sink, with nothing left to the processor.
+/// Build rows come out of every join that emits them, into every sink, with nothing left to the CPU.
 #[test]
 fn build_rows_come_out_on_the_device() {
     let sinks = [
@@ -191,7 +191,7 @@ fn child_joins_on_two_devices() {
     }
 }
 
-/// More pairs than 32 bits count are left to the processor, which stops at the limit.
+/// More pairs than 32 bits count are left to the CPU, which stops at the limit.
 #[test]
 fn pairs_beyond_32_bits_are_not_lost() {
     let table = |rows: i64| {

@@ -95,7 +95,7 @@ fn mutants(device: Arc<dyn Device>, mutation: Mutation) {
     for seed in corpus::seeds(MUTANT_QUERIES) {
         let (tables, query) = corpus::query(seed, 200);
         let inputs = Inputs { tables: tables.into_iter().collect(), ..Inputs::default() };
-        // Numbers of rows that do not exist may end the processor's part.
+        // Numbers of rows that do not exist may end the CPU's part.
         let run = AssertUnwindSafe(|| Runtime::new(1).execute(&query, &inputs, &options));
         let _ = catch_unwind(run);
     }
@@ -262,10 +262,10 @@ fn cuda_texts() -> BTreeSet<String> {
     let begin = any.find("// What").expect("a prelude says what it is");
     let prelude = any[begin..any.find("KERNEL void").expect("a text has a kernel")].to_owned();
     for entry in fs::read_dir(crates.join("codegen/tests")).expect("there are goldens").flatten() {
-        // Strips, and tables of each work-item, are how processors do it.
+        // Strips, and tables of each work-item, are how CPUs do it.
         let golden = entry.path().extension().is_some_and(|extension| extension == "cl");
         let body = if golden { read(entry.path()) } else { continue };
-        if !["FOR_STRIPS", "TABLE("].iter().any(|processors| body.contains(processors)) {
+        if !["FOR_STRIPS", "TABLE("].iter().any(|marks| body.contains(marks)) {
             // With and without atomic operations on 64 bits.
             for uses in ["#define FP64\n#define ATOM64\n", "#define FP64\n"] {
                 let parts = "#define WIDE\n#define TEXT\n#define DATES\n";

@@ -1,4 +1,4 @@
-//! Orders by plain text on devices: the rows of the interpreter, in its order, with nothing left to the processor.
+//! Orders by plain text on devices: the rows of the interpreter, in its order, with nothing left to the CPU.
 
 use std::sync::Arc;
 

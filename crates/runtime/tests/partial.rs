@@ -1,4 +1,4 @@
-//! The states of partial aggregations are those of the reference interpreter, on the processor and on a device.
+//! The states of partial aggregations are those of the reference interpreter, on the CPU and on a device.
 //! The seed of a failure is printed; `TANDEM_SEED=n` runs it again.
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -9,7 +9,7 @@ use tandem_pipeline::{
     interpret::{interpret, rows},
     parse, random, verify,
 };
-use tandem_runtime::{Accelerator, Inputs, Options, Runtime};
+use tandem_runtime::{Accelerator, Inputs, Options, Runtime, Switches};
 
 /// How many seeds are tried; about half of their queries can end in a partial aggregation.
 const QUERIES: u64 = 1200;
@@ -34,7 +34,10 @@ fn states_agree_with_the_interpreter() {
     let simulated = Search { simulate: Some("titan-rtx".to_owned()), ..Search::default() }.run();
     let device = simulated.devices.into_iter().find(|device| device.info().backend == Backend::Sim);
     let device = Arc::new(Accelerator::new(device.expect("a device that is asked for is simulated")));
-    let with = |vector_rows, force_collisions| Options { vector_rows, force_collisions, ..Options::default() };
+    let with = |vector_rows, force_collisions| Options {
+        switches: Switches { vector_rows, force_collisions },
+        ..Options::default()
+    };
     let configurations =
         [with(4096, false), with(7, true), Options { devices: vec![device.clone()], ..Options::default() }];
     let (mut functions, mut on_device, mut ran) = (BTreeSet::new(), 0, 0);

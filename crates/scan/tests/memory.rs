@@ -23,7 +23,7 @@ fn write(path: &Path, columns: Vec<(&str, ArrayRef)>, properties: WriterProperti
 
 fn load(table: &FileTable, column: usize, cache: &Cache, memory: &Arc<MemoryBudget>) -> Result<(Table, Hold)> {
     let (cancel, progress) = (Cancel::new(), Progress::default());
-    let loading = Loading { cache, runtime: Runtime::global(), memory, cancel: &cancel, progress: &progress };
+    let loading = Loading { cache, runtime: &Runtime::new(2), memory, cancel: &cancel, progress: &progress };
     table.load(&[column], &[], &loading)
 }
 

@@ -93,7 +93,7 @@ fn with<T>(cache: &Cache, runtime: &Runtime, cancel: &Cancel, load: impl FnOnce(
 }
 
 fn load(table: &FileTable, columns: &[usize], predicates: &[Expr], cache: &Cache) -> tandem_column::Result<Table> {
-    with(cache, Runtime::global(), &Cancel::new(), |loading| table.load(columns, predicates, loading))
+    with(cache, &Runtime::new(2), &Cancel::new(), |loading| table.load(columns, predicates, loading))
         .map(|(table, _)| table)
 }
 
@@ -529,7 +529,7 @@ fn cancelled_loads_stop() {
     let table = FileTable::open(vec![path], Format::Parquet).expect("a good file");
     let cancel = Cancel::new();
     cancel.cancel();
-    let loaded = with(&Cache::new(0), Runtime::global(), &cancel, |loading| table.load(&[0, 1], &[], loading));
+    let loaded = with(&Cache::new(0), &Runtime::new(2), &cancel, |loading| table.load(&[0, 1], &[], loading));
     let error = loaded.expect_err("cancelled");
     assert!(error.is_cancelled());
 }

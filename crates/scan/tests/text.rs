@@ -14,7 +14,7 @@ use tandem_scan::{Cache, Compression, FileTable, Format, Loading};
 fn load(table: &FileTable, columns: &[usize], cache: &Cache) -> tandem_column::Result<Table> {
     let loading = Loading {
         cache,
-        runtime: Runtime::global(),
+        runtime: &Runtime::new(2),
         memory: &Default::default(),
         cancel: &Cancel::new(),
         progress: &Progress::default(),

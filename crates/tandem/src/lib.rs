@@ -21,7 +21,7 @@
 //! `docs/05-embedding.md` in the repository is the guide; its snippets come from the programs in this crate's `examples`.
 
 pub use tandem_engine::{
-    Argument, BatchStream, Batches, Cancel, Class, ColumnInfo, Config, Error, Mode, Native, OnFallback, PipelineReport,
-    Progress, Query, Report, Result, Returned, ScalarFunction, Session, SessionBuilder, TableInfo, TableKind, Text,
-    Value, Where, arrow,
+    Argument, BatchStream, Batches, Cancel, Class, ColumnInfo, Config, DeviceOptions, Devices, Error, KernelCache,
+    Mode, Native, OnFallback, PipelineReport, Progress, Query, Report, Result, Returned, ScalarFunction, Session,
+    SessionBuilder, TableInfo, TableKind, Text, Value, Where, arrow,
 };

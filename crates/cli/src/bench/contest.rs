@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tandem_engine::{Mode, Table};
+use tandem_engine::{Devices, Mode, Session, SessionBuilder, Table};
 use tandem_limit::Arrays;
 
 use super::{
@@ -32,6 +32,8 @@ pub struct Contest {
     pub mode: Mode,
     /// Threads of each.
     pub threads: usize,
+    /// The devices of mode gpu.
+    pub devices: Arc<Devices>,
     /// How long a peer may take for a query.
     pub timeout: Duration,
     /// Where peers may write files.
@@ -68,12 +70,17 @@ impl Contest {
         Ok(())
     }
 
+    /// Describes a session of ours.
+    fn session(&self, mode: Mode) -> SessionBuilder {
+        Session::builder().mode(mode).threads(self.threads).devices(self.devices.clone())
+    }
+
     /// Makes our own contenders: on resident tables with the loops beside, or on files with our cache cold and warm; with
     /// devices, our own CPU's executor as well.
     fn own(&self) -> Result<Vec<Box<dyn Contender>>, String> {
         let start = Instant::now();
         if self.from == Storage::Parquet {
-            let open = |name, mode, cold| Own::files(name, mode, self.threads, &self.tables, cold);
+            let open = |name, mode, cold| Own::files(name, self.session(mode), &self.tables, cold);
             let mut contenders: Vec<Box<dyn Contender>> =
                 vec![Box::new(open(OWN, self.mode, true)?), Box::new(open("tandem (warm)", self.mode, false)?)];
             if self.mode == Mode::Gpu {
@@ -86,7 +93,7 @@ impl Contest {
             tables.push((table.name, Arc::new(table.load(self.threads).map_err(|error| error.to_string())?)));
         }
         let bytes: usize = tables.iter().map(|(_, table)| table.byte_len()).sum();
-        let open = |name, mode| Own::resident(name, mode, self.threads, &tables);
+        let open = |name, mode| Own::resident(name, self.session(mode), &tables);
         let mut contenders: Vec<Box<dyn Contender>> = vec![Box::new(open(OWN, self.mode)?)];
         if self.mode == Mode::Gpu {
             contenders.push(Box::new(open(OWN_CPU, Mode::Cpu)?));

@@ -3,12 +3,12 @@
 //! Every measured process is a new one (ourselves, with `--child`): the first of a pair finds nothing compiled, the second what
 //! the first has left. A driver's own cache is off in both, where we know how.
 
-use std::{fs, io::Write, path::PathBuf, process::Command, time::Duration};
+use std::{fs, io::Write, path::PathBuf, process::Command, sync::Arc, time::Duration};
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tandem_engine::Mode;
+use tandem_engine::{Devices, Mode, Session};
 use tandem_generator::Options;
 
 use super::{data, machine, own::Own, suite::Suite, table};
@@ -60,10 +60,10 @@ impl Took {
 ///
 /// # Errors
 /// Bad arguments, no data, no device, or a query that fails.
-pub fn run(arguments: KernelArguments) -> Result<(), Failure> {
+pub fn run(arguments: KernelArguments, devices: &Arc<Devices>) -> Result<(), Failure> {
     let programs = match arguments.child {
-        true => return child(&arguments),
-        false => Programs::measure(&arguments)?,
+        true => return child(&arguments, devices),
+        false => Programs::measure(&arguments, devices)?,
     };
     let mut stdout = std::io::stdout();
     let text = programs.render(&arguments);
@@ -77,13 +77,14 @@ pub fn run(arguments: KernelArguments) -> Result<(), Failure> {
 }
 
 /// Runs each query once and prints what its programs took.
-fn child(arguments: &KernelArguments) -> Result<(), Failure> {
+fn child(arguments: &KernelArguments, devices: &Arc<Devices>) -> Result<(), Failure> {
     let suite = arguments.suite;
     let queries = suite.choose(&arguments.queries).map_err(|name| super::unknown_query(suite, &name))?;
     let options = Options { sf: arguments.sf, ..Options::default() };
     let dir = arguments.data.clone().unwrap_or_else(|| super::default_data(suite, arguments.sf));
     let tables = data::prepare(suite, &options, &dir, &queries)?;
-    let own = Own::files("tandem", Mode::Gpu, options.threads, &tables, false).map_err(Failure::Statement)?;
+    let session = Session::builder().mode(Mode::Gpu).threads(options.threads).devices(devices.clone());
+    let own = Own::files("tandem", session, &tables, false).map_err(Failure::Statement)?;
     let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
     let mut programs: Vec<Took> = Vec::new();
     for query in &queries {
@@ -110,12 +111,12 @@ struct Programs {
 }
 
 impl Programs {
-    fn measure(arguments: &KernelArguments) -> Result<Programs, Failure> {
+    fn measure(arguments: &KernelArguments, devices: &Devices) -> Result<Programs, Failure> {
         let suite = arguments.suite;
         let queries = suite.choose(&arguments.queries).map_err(|name| super::unknown_query(suite, &name))?;
         let options = Options { sf: arguments.sf, ..Options::default() };
         tandem_generator::check(&options).map_err(|error| Failure::Usage(error.to_string()))?;
-        let devices = tandem_runtime::devices().chosen().map_err(|error| Failure::Statement(error.message))?;
+        let devices = devices.chosen().map_err(|error| Failure::Statement(error.message))?;
         let dir = arguments.data.clone().unwrap_or_else(|| super::default_data(suite, arguments.sf));
         data::prepare(suite, &options, &dir, &queries)?;
         let devices = devices.iter().map(|device| device.name()).collect();

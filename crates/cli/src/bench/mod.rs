@@ -23,6 +23,7 @@ mod venv;
 use std::{
     io::{self, Write},
     path::PathBuf,
+    sync::Arc,
     time::Duration,
 };
 
@@ -30,7 +31,7 @@ use clap::{
     Args, Subcommand, ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
 };
-use tandem_engine::Mode;
+use tandem_engine::{Devices, Mode};
 use tandem_generator::Options;
 
 use crate::failure::Failure;
@@ -123,10 +124,10 @@ pub enum Storage {
 ///
 /// # Errors
 /// Bad arguments, no data, or a result of ours that no peer confirms.
-pub fn run(arguments: BenchArguments) -> Result<(), Failure> {
+pub fn run(arguments: BenchArguments, devices: &Arc<Devices>) -> Result<(), Failure> {
     match arguments.under {
         Some(Under::Spark(arguments)) => return spark::run(arguments),
-        Some(Under::Kernels(arguments)) => return kernels::run(arguments),
+        Some(Under::Kernels(arguments)) => return kernels::run(arguments, devices),
         None => {}
     }
     let Some(suite) = arguments.suite else {
@@ -134,8 +135,9 @@ pub fn run(arguments: BenchArguments) -> Result<(), Failure> {
     };
     let queries = suite.choose(&arguments.queries).map_err(|name| unknown_query(suite, &name))?;
     let peers = peers(&arguments.vs)?;
+    let available = devices;
     let devices = match arguments.mode {
-        Mode::Gpu => tandem_runtime::devices().chosen().map_err(|error| Failure::Statement(error.message))?,
+        Mode::Gpu => available.chosen().map_err(|error| Failure::Statement(error.message))?,
         _ => Vec::new(),
     };
     let mut options = Options { sf: arguments.sf, ..Options::default() };
@@ -150,6 +152,7 @@ pub fn run(arguments: BenchArguments) -> Result<(), Failure> {
         from: arguments.from,
         mode: arguments.mode,
         threads: options.threads,
+        devices: available.clone(),
         timeout: Duration::from_secs(arguments.timeout),
         scratch: dir.parent().map_or_else(|| PathBuf::from("."), PathBuf::from),
         tables,

@@ -10,7 +10,7 @@ use arrow::{
     array::RecordBatch,
     util::display::{ArrayFormatter, FormatOptions},
 };
-use tandem_engine::{Mode, OnFallback, Report, Session, Table};
+use tandem_engine::{OnFallback, Report, Session, SessionBuilder, Table};
 use tandem_limit::{Arrays, Cell};
 
 use super::{
@@ -34,11 +34,10 @@ impl Own {
     /// One sentence of why the session or a table cannot be made.
     pub fn resident(
         name: &'static str,
-        mode: Mode,
-        threads: usize,
+        session: SessionBuilder,
         tables: &[(&'static str, Arc<Table>)],
     ) -> Result<Own, String> {
-        let own = Own::new(name, mode, threads, false)?;
+        let own = Own::new(name, session, false)?;
         for (name, table) in tables {
             own.session.register_table(name, Arc::clone(table)).map_err(|error| error.to_string())?;
         }
@@ -49,23 +48,16 @@ impl Own {
     ///
     /// # Errors
     /// One sentence of why the session or a table cannot be made.
-    pub fn files(
-        name: &'static str,
-        mode: Mode,
-        threads: usize,
-        tables: &[TableData],
-        cold: bool,
-    ) -> Result<Own, String> {
-        let own = Own::new(name, mode, threads, cold)?;
+    pub fn files(name: &'static str, session: SessionBuilder, tables: &[TableData], cold: bool) -> Result<Own, String> {
+        let own = Own::new(name, session, cold)?;
         for table in tables {
             own.session.register_file(table.name, &table.path).map_err(|error| error.to_string())?;
         }
         Ok(own)
     }
 
-    fn new(name: &'static str, mode: Mode, threads: usize, cold: bool) -> Result<Own, String> {
-        let builder = Session::builder().mode(mode).threads(threads).on_fallback(OnFallback::Silent);
-        let session = builder.build().map_err(|error| error.to_string())?;
+    fn new(name: &'static str, session: SessionBuilder, cold: bool) -> Result<Own, String> {
+        let session = session.on_fallback(OnFallback::Silent).build().map_err(|error| error.to_string())?;
         Ok(Own { name, session, cold })
     }
 

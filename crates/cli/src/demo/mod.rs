@@ -16,7 +16,7 @@ use std::{
 use arrow::record_batch::RecordBatch;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget};
-use tandem_engine::{Mode, OnFallback, Report, Session};
+use tandem_engine::{Devices, Mode, OnFallback, Report, Session};
 use tandem_generator::Options;
 
 use crate::{
@@ -65,12 +65,13 @@ struct Run {
 }
 
 /// Runs the demonstration.
-pub fn run(arguments: &DemoArguments) -> Result<(), Failure> {
+pub fn run(arguments: &DemoArguments, devices: &Arc<Devices>) -> Result<(), Failure> {
     let mut options = Options { sf: arguments.sf, ..Options::default() };
     if let Some(threads) = arguments.threads {
         options.threads = threads.into();
     }
     let builder = Session::builder().mode(Mode::Cpu).on_fallback(OnFallback::Silent).threads(options.threads);
+    let builder = builder.devices(devices.clone());
 
     say(&format!("Star Schema Benchmark, scale factor {}, {} threads\n", options.sf, options.threads))?;
     let started = Instant::now();
@@ -83,7 +84,7 @@ pub fn run(arguments: &DemoArguments) -> Result<(), Failure> {
     for (name, table) in &tables {
         session.register_table(name, Arc::clone(table))?;
     }
-    let devices = tandem_runtime::devices().chosen().unwrap_or_default();
+    let devices = devices.chosen().unwrap_or_default();
     let modes: &[Mode] = if devices.is_empty() { &[Mode::Cpu] } else { &[Mode::Cpu, Mode::Gpu] };
     let rows: usize = session.tables().iter().filter_map(|t| t.rows).sum();
     let bytes: usize = session.tables().iter().filter_map(|t| t.bytes).sum();

@@ -2,7 +2,7 @@
 #ifdef FP64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
-// A product is rounded before it is added to, as on the processor: x·x − x·x is 0.
+// A product is rounded before it is added to, as on the CPU: x·x − x·x is 0.
 #pragma OPENCL FP_CONTRACT OFF
 #ifdef ATOM64
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
@@ -21,7 +21,7 @@ typedef double f64;
 #define AS_I64(value) as_long(value)
 #endif
 
-// A product and a sum are two roundings, as on the processor.
+// A product and a sum are two roundings, as on the CPU.
 #pragma OPENCL FP_CONTRACT OFF
 
 #define KERNEL __kernel

@@ -17,7 +17,7 @@ use crate::{
     BytesVector, Contents, Error, MemoryBudget, Output, Rows, Values, Vector,
     arrange::{Order, arrange},
     evaluate::{self, Slots},
-    frame::Frame,
+    frame::{Frame, NO_MATCH, fetch_matches},
     lookup::{hash_bytes, ints, is_int, read_key, spread, write_key},
     rows::concat_all,
 };
@@ -240,7 +240,17 @@ fn unlay(build: &Build, keys: usize, kinds: &[Type]) -> (usize, Vec<Vector>) {
             key_vectors = read_key(rows, &kinds[..keys]);
         }
     }
-    let payload = build.payload.iter().map(|column| crate::frame::fetch_matches(column, &entries));
+    // Rows that no lookup finds were left out: those with null keys, and, where only existence matters, repeated keys.
+    let left_out = build.rows - entries.len();
+    if build.null_key {
+        key_vectors.iter_mut().zip(kinds).for_each(|(keys, kind)| keys.append(&Vector::nulls(kind, left_out)));
+        entries.extend(std::iter::repeat_n(NO_MATCH, left_out));
+    } else if let Some(last) = (entries.len() as u32).checked_sub(1) {
+        let again: Vec<u32> = (0..=last).chain(std::iter::repeat_n(last, left_out)).collect();
+        key_vectors.iter_mut().for_each(|keys| *keys = keys.take(&again));
+        entries = again.iter().map(|at| entries[*at as usize]).collect();
+    }
+    let payload = build.payload.iter().map(|column| fetch_matches(column, &entries));
     let vectors = key_vectors.into_iter().chain(payload).collect();
     (entries.len(), vectors)
 }

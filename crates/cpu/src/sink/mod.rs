@@ -8,6 +8,9 @@ mod order;
 mod partition;
 mod sort;
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use tandem_column::{Field, Result};

@@ -4,7 +4,6 @@
 //! or not at all, so its functions are plain pointers; all of them exist since OpenCL 1.2.
 
 use std::ffi::{c_char, c_uchar, c_void};
-use std::sync::OnceLock;
 
 use libloading::Library;
 use opencl_sys::*;
@@ -105,12 +104,11 @@ impl std::fmt::Debug for Api {
 }
 
 impl Api {
-    /// Returns the table, which the first call loads, or the reason why there is none.
+    /// Loads the library and returns its functions, or the reason why there are none.
     ///
-    /// It stays for the life of the process: drivers do not survive being unloaded.
-    pub(super) fn get() -> Result<&'static Api, String> {
-        static API: OnceLock<Result<Api, String>> = OnceLock::new();
-        API.get_or_init(|| Api::load(NAMES)).as_ref().map_err(String::clone)
+    /// They stay for the life of the process: drivers do not survive being unloaded.
+    pub(super) fn open() -> Result<&'static Api, String> {
+        Api::load(NAMES).map(|api| &*Box::leak(Box::new(api)))
     }
 
     fn load(names: &[&str]) -> Result<Api, String> {

@@ -12,7 +12,7 @@ use super::query::{DeviceQuery, platform_text};
 use super::status;
 use crate::{Backend, Device, Found, Info, Kind};
 
-/// Held while devices are listed: PoCL 3.1 lists devices that another thread is still initialising, and crashes when
+/// Held while devices are listed. It guards the driver's own state, which is the process's: PoCL 3.1 lists devices that another thread is still initialising, and crashes when
 /// they are asked for their properties.
 static LISTING: Mutex<()> = Mutex::new(());
 
@@ -20,7 +20,7 @@ static LISTING: Mutex<()> = Mutex::new(());
 pub(crate) fn discover(poor: bool, found: &mut Found) {
     let _alone = LISTING.lock();
     let mut no = |what: String, reason: String| found.unusable.push((what, reason));
-    let api = match Api::get() {
+    let api = match Api::open() {
         Ok(api) => api,
         Err(reason) => return no("opencl".to_owned(), reason),
     };

@@ -1,11 +1,11 @@
 //! CUDA text to a shared library: preprocessed first, so that kernels are found whatever macros they are behind.
 
 use std::ffi::{c_uint, c_ulong, c_void};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::{env, fs, process};
 
 use libloading::Library;
@@ -114,9 +114,8 @@ struct Temporary(PathBuf);
 
 impl Temporary {
     fn new() -> Temporary {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        Temporary(env::temp_dir().join(format!("tandem-shim-{}-{count}.so", process::id())))
+        let drawn = RandomState::new().hash_one(process::id());
+        Temporary(env::temp_dir().join(format!("tandem-shim-{}-{drawn:x}.so", process::id())))
     }
 }
 

@@ -108,8 +108,7 @@ impl TandemExec {
                 holds.push(hold);
             }
             let options = Options {
-                vector_rows: statement.switches.vector_rows,
-                force_collisions: statement.switches.force_collisions,
+                switches: statement.switches,
                 memory: statement.budget.clone(),
                 cancel,
                 progress: statement.report.counters().clone(),

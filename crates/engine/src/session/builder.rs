@@ -1,5 +1,9 @@
 //! How a session is made: settings first, all with defaults, then [`SessionBuilder::build`].
 
+use std::sync::Arc;
+
+use tandem_runtime::Devices;
+
 use super::Session;
 use crate::testing::Switches;
 use crate::{Config, Error, Mode, OnFallback};
@@ -18,6 +22,7 @@ use crate::{Config, Error, Mode, OnFallback};
 pub struct SessionBuilder {
     config: Config,
     switches: Switches,
+    devices: Arc<Devices>,
 }
 
 impl SessionBuilder {
@@ -59,6 +64,14 @@ impl SessionBuilder {
         self
     }
 
+    /// Sets the devices that statements in [`Mode::Gpu`] run on, which sessions may share; every device of this machine
+    /// unless told, with compiled kernels that are not kept on disk. [`Devices::from_environment`] is as the command line
+    /// has them.
+    pub fn devices(mut self, devices: Arc<Devices>) -> Self {
+        self.devices = devices;
+        self
+    }
+
     /// Sets what only tests change.
     #[doc(hidden)]
     pub fn switches(mut self, switches: Switches) -> Self {
@@ -71,6 +84,6 @@ impl SessionBuilder {
     /// # Errors
     /// If the system refuses threads.
     pub fn build(self) -> Result<Session, Error> {
-        Session::new(self.config, self.switches)
+        Session::new(self.config, self.switches, self.devices)
     }
 }

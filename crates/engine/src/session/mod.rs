@@ -24,7 +24,7 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use parking_lot::{Mutex, RwLock};
-use tandem_runtime::{Cancel, MemoryBudget, Runtime};
+use tandem_runtime::{Cancel, Devices, MemoryBudget, Runtime};
 use tandem_scan::Cache;
 
 use crate::error::FromHost;
@@ -61,6 +61,7 @@ pub(crate) struct Inner {
     pub(crate) tables: Arc<Tables>,
     pub(crate) budget: Arc<MemoryBudget>,
     pub(crate) runtime: Arc<Runtime>,
+    devices: Arc<Devices>,
     pub(crate) cache: Arc<Cache>,
     unfinished: Arc<Unfinished>,
     /// The names of functions that the program registered.
@@ -75,12 +76,9 @@ impl Session {
     }
 
     /// Makes a session without tables.
-    fn new(config: Config, switches: Switches) -> Result<Session, Error> {
+    fn new(config: Config, switches: Switches, devices: Arc<Devices>) -> Result<Session, Error> {
         let threads = config.threads.max(1);
-        let runtime = match Runtime::global() {
-            global if global.threads() == threads => global.clone(),
-            _ => Runtime::new(threads),
-        };
+        let runtime = Runtime::new(threads);
         let machine = info::machine_memory();
         let limit = config.memory_limit.unwrap_or(machine / 5 * 4);
         let budget = Arc::new(MemoryBudget::new(limit));
@@ -92,7 +90,8 @@ impl Session {
         let host = Host::new(threads)?;
         let cache = Cache::within(&budget, cache_limit);
         let (config, functions) = (RwLock::new(config), Mutex::default());
-        let inner = Inner { config, switches, context, tables, budget, runtime, cache, unfinished, functions, host };
+        let inner =
+            Inner { config, switches, devices, context, tables, budget, runtime, cache, unfinished, functions, host };
         Ok(Session { inner: Arc::new(inner) })
     }
 
@@ -196,6 +195,11 @@ impl Session {
         self.inner.unfinished.discard();
     }
 
+    /// Returns the devices that statements in mode gpu run on.
+    pub fn devices(&self) -> &Arc<Devices> {
+        &self.inner.devices
+    }
+
     /// Forgets the cached columns of scanned files.
     pub fn clear_cache(&self) {
         self.inner.cache.clear();
@@ -205,7 +209,7 @@ impl Session {
 impl Inner {
     fn statement(&self, stop: &Stop, values: Vec<Value>, report: Arc<Report>) -> Result<Statement, Error> {
         let config = self.config.read().clone();
-        let devices = if config.mode == Mode::Gpu { tandem_runtime::devices().chosen()? } else { Vec::new() };
+        let devices = if config.mode == Mode::Gpu { self.devices.chosen()? } else { Vec::new() };
         Ok(Statement {
             report,
             stop: stop.clone(),

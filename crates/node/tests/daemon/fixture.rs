@@ -15,6 +15,7 @@ use arrow::{
 use parquet::{arrow::ArrowWriter, basic::Compression, file::properties::WriterProperties};
 use tandem_node::{Block, Client, Failed, Node, Options, proto};
 use tandem_pipeline::{Type, parse, proto as wire};
+use tandem_runtime::Devices;
 use tempfile::TempDir;
 
 /// Rows of the file that [`sales`] writes, and of its row groups.
@@ -37,7 +38,7 @@ impl Running {
         let mut options = Options { socket: socket.clone(), threads: 2, cache: 64, ..Options::default() };
         options.log = tandem_node::Level::Error;
         change(&mut options);
-        Running { node: Some(Node::start(options).unwrap()), directory, socket }
+        Running { node: Some(Node::start(options, devices()).unwrap()), directory, socket }
     }
 
     pub fn client(&self) -> Client {
@@ -50,6 +51,11 @@ impl Running {
         sales(&path, ROWS);
         path
     }
+}
+
+/// The devices of this machine, as the environment asks for them.
+pub fn devices() -> Arc<Devices> {
+    Arc::new(Devices::from_environment())
 }
 
 /// Makes a directory that only this user may enter, as sockets need it.

@@ -63,14 +63,14 @@ fn tcp_needs_all_of_it() {
         listen: Some("127.0.0.1:0".parse().unwrap()),
         ..Options::default()
     };
-    let error = Node::start(options).map(drop).unwrap_err();
+    let error = Node::start(options, devices()).map(drop).unwrap_err();
     assert!(error.message.contains("--tls-certificate"), "{error}");
     let options = Options {
         socket: directory.path().join("node.sock"),
         metrics: Some("0.0.0.0:0".parse().unwrap()),
         ..Options::default()
     };
-    let error = Node::start(options).map(drop).unwrap_err();
+    let error = Node::start(options, devices()).map(drop).unwrap_err();
     assert!(error.message.contains("loopback"), "{error}");
 }
 

@@ -110,7 +110,7 @@ open(sys.argv[1] + '.got', 'wb').write(client.recv(1000))";
 fn daemons_listen_in_private_places_only() {
     let directory = private_directory();
     let refused = |socket: PathBuf| {
-        let error = Node::start(Options { socket, ..Options::default() }).map(drop).unwrap_err();
+        let error = Node::start(Options { socket, ..Options::default() }, devices()).map(drop).unwrap_err();
         assert!(error.class == Class::Input && error.message.contains("--socket"), "{error}");
         error.message
     };
@@ -133,7 +133,7 @@ fn secrets_are_secret() {
     let start = || {
         let mut options = Options { socket: directory.path().join("node.sock"), ..Options::default() };
         keys.listen(&mut options);
-        Node::start(options).map(drop)
+        Node::start(options, devices()).map(drop)
     };
     start().unwrap();
     for (name, option) in [("token", "--token-file"), ("key.pem", "--tls-key")] {

@@ -1,6 +1,6 @@
 //! Builds laid out on a device: the range of the key, a bit for each, entries by two scans, payload as compact columns.
 //!
-//! What is laid out stays on the device for the probes to come; the processor gets a copy, from whose statistics it plans
+//! What is laid out stays on the device for the probes to come; the CPU gets a copy, from whose statistics it plans
 //! those probes.
 
 use std::sync::Arc;

@@ -9,9 +9,10 @@ use std::{
     env,
     ffi::{OsStr, OsString},
     fs,
+    hash::{BuildHasher, RandomState},
     path::{Path, PathBuf},
     process,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, SystemTime},
 };
 
@@ -40,24 +41,45 @@ pub(super) struct Cache {
     distrusted: AtomicBool,
 }
 
-/// Where programs are kept.
-#[derive(Debug, PartialEq)]
+/// Where compiled programs are kept on disk.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KernelCache {
+    place: Option<Place>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
 struct Place {
     directory: PathBuf,
     /// How many of the last directories of the path are ours alone.
     own: usize,
 }
 
-impl Cache {
-    /// Uses the directory that the environment names, or the user's own; none if there is none.
-    pub(super) fn from_environment() -> Cache {
+impl KernelCache {
+    /// Keeps none.
+    pub fn off() -> KernelCache {
+        KernelCache::default()
+    }
+
+    /// Keeps them in a directory.
+    pub fn at(directory: impl Into<PathBuf>) -> KernelCache {
+        KernelCache { place: Some(Place { directory: directory.into(), own: 1 }) }
+    }
+
+    /// Keeps them in the directory that the environment names, or the user's own; none if there is none.
+    pub fn from_environment() -> KernelCache {
         let place = place(env::var_os("TANDEM_KERNEL_CACHE"), env::var_os("XDG_CACHE_HOME"), env::var_os("HOME"));
-        Cache { place, ..Cache::default() }
+        KernelCache { place }
+    }
+}
+
+impl Cache {
+    pub(super) fn new(kept: KernelCache) -> Cache {
+        Cache { place: kept.place, ..Cache::default() }
     }
 
     #[cfg(test)]
-    pub(super) fn at(directory: &Path) -> Cache {
-        Cache { place: Some(Place { directory: directory.to_path_buf(), own: 1 }), ..Cache::default() }
+    fn at(directory: &Path) -> Cache {
+        Cache::new(KernelCache::at(directory))
     }
 
     /// Loads the program of a text, if it is there and whole.
@@ -174,9 +196,9 @@ fn unwrap(file: &[u8]) -> Option<&[u8]> {
 
 /// Writes a file that appears whole or not at all.
 fn put(directory: &Directory, name: &str, bytes: &[u8]) -> std::io::Result<()> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    directory.write(name, &format!("{name}.{}-{count}.{UNFINISHED}", process::id()), bytes)
+    // Nobody else writes to a name that is drawn at random.
+    let drawn = RandomState::new().hash_one(name);
+    directory.write(name, &format!("{name}.{}-{drawn:x}.{UNFINISHED}", process::id()), bytes)
 }
 
 /// Removes the oldest entries beyond what may be kept, and what killed processes left.

@@ -1,5 +1,5 @@
 //! Rows that stay on the device for the next pipeline, as compact columns. The host learns their number, ranges and nulls;
-//! their values come back only if the processor wants them.
+//! their values come back only if the CPU wants them.
 
 use std::{rc::Rc, sync::Arc};
 
@@ -24,7 +24,7 @@ use super::{
 use crate::Cancel;
 
 impl Run<'_> {
-    /// Makes rows of counted groups, `tables` times `places` of them, and keeps them; `false` if the processor has to.
+    /// Makes rows of counted groups, `tables` times `places` of them, and keeps them; `false` if the CPU has to.
     pub(super) fn keep_groups(
         &mut self,
         output: &Output,
@@ -83,7 +83,7 @@ impl Run<'_> {
         }
     }
 
-    /// Makes rows of groups; `None` if some value is the processor's to tell.
+    /// Makes rows of groups; `None` if some value is the CPU's to tell.
     fn finish_groups(&mut self, output: &Output, places: usize, tables: usize) -> Result<Option<Rows>> {
         let (traits, target) = (self.accelerator.traits, self.accelerator.target());
         let kernel = tandem_codegen::finish(self.body(), self.sink, output, traits, target)?;

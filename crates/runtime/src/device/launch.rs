@@ -14,9 +14,9 @@ use super::{
     Accelerator, DeviceMetrics, Traffic, Transfer,
     bind::{Outputs, Placed, PlacedSet, Shared, arguments, base},
     data::{Held, at_least_one},
-    leftovers::{Leftovers, Piece},
     streams::{self, excludes},
     times,
+    unmatched::{Piece, Unmatched},
     values::Origins,
 };
 use crate::Cancel;
@@ -41,7 +41,7 @@ pub(super) struct Run<'r> {
     /// These are all parts of the job: what is sorted or laid out here needs no merging.
     pub(super) whole: bool,
     /// The joins whose build rows come out here, after the last part.
-    pub(super) leftovers: Vec<Leftovers>,
+    pub(super) unmatched: Vec<Unmatched>,
     /// The kernels of each layout that parts have and of build rows, and which of them are a piece's.
     pub(super) kernels: Vec<Arc<(Kernel, DeviceKernel)>>,
     pub(super) kernel_of: HashMap<Piece, usize>,
@@ -83,7 +83,7 @@ pub(super) fn run(
         sink,
         whole: parts == job.physical().parts(),
         parts,
-        leftovers: Vec::new(),
+        unmatched: Vec::new(),
         kernels: Vec::new(),
         kernel_of: HashMap::new(),
         shared: Shared::default(),
@@ -104,11 +104,11 @@ pub(super) fn run(
     // Where parts are shared, which build rows come out is known when all are done: in a run of no parts.
     let last = run.whole || run.parts.is_empty();
     if last {
-        run.leftovers = run.find_leftovers();
+        run.unmatched = run.find_unmatched();
     }
     if !run.pieces().is_empty() {
         run.compile()?;
-        run.compile_leftovers()?;
+        run.compile_unmatched()?;
         run.prepare()?;
         match run.kernels[0].0.output.clone() {
             output @ Output::Groups { .. } => run.groups(&output, &mut contribution)?,
@@ -192,7 +192,7 @@ impl Run<'_> {
         self.read(&failed, 0, &mut flag)?;
         match flag {
             [0, 0, 0, 0] => Ok(()),
-            _ => Err(Error::unsupported("a row has no value: the processor finds which")),
+            _ => Err(Error::unsupported("a row has no value: the CPU finds which")),
         }
     }
 
@@ -263,7 +263,7 @@ impl Run<'_> {
     pub(super) fn lanes(&self) -> usize {
         let Traits { chunked, traced, .. } = self.accelerator.traits;
         // Build rows come out when all other rows are done, and what is read is counted launch by launch.
-        let several = chunked && !traced && self.leftovers.is_empty();
+        let several = chunked && !traced && self.unmatched.is_empty();
         if several { LANES.min(self.parts.len()).max(1) } else { 1 }
     }
 
@@ -302,7 +302,7 @@ impl Run<'_> {
         // Build rows are of no part, and behind all.
         let (before, part) = match piece {
             Piece::Part(part) => (&parts[..part], parts[part].clone()),
-            Piece::Leftovers(_) => (&parts[..], Arc::new(Part { rows: self.rows_of(piece), columns: Vec::new() })),
+            Piece::Unmatched(_) => (&parts[..], Arc::new(Part { rows: self.rows_of(piece), columns: Vec::new() })),
         };
         // Only kernels of smaller tables read it.
         self.outputs.first_row = before.iter().map(|part| part.rows).sum::<usize>() as u32;
@@ -312,7 +312,7 @@ impl Run<'_> {
         }
         let held = match piece {
             Piece::Part(part) => self.hold(part)?,
-            Piece::Leftovers(_) => HashMap::new(),
+            Piece::Unmatched(_) => HashMap::new(),
         };
         for binding in &kernel.bindings {
             if let Binding::Touched(column) = binding {

@@ -2,16 +2,16 @@
 //!
 //! A device is one more worker of a [`Job`]: it computes whole parts and gives back groups or rows, which are merged like
 //! any worker's. Nothing leaves a job before it has ended, so whatever goes wrong on a device (a kernel that cannot be
-//! generated, memory that runs out, a device that is lost or hangs), the processor's workers compute the job instead.
+//! generated, memory that runs out, a device that is lost or hangs), the CPU's workers compute the job instead.
 
 mod bind;
 mod build;
 mod cache;
 mod data;
+mod devices;
 mod groups;
 mod keep;
 mod launch;
-mod leftovers;
 mod operators;
 mod programs;
 mod rows;
@@ -21,12 +21,13 @@ mod sink;
 mod streams;
 mod times;
 mod trusted;
+mod unmatched;
 mod values;
 
 use std::{
     collections::HashMap,
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
@@ -41,7 +42,9 @@ use tandem_plan::Physical;
 
 use crate::Cancel;
 use cache::Cache;
+pub use cache::KernelCache;
 use data::Resident;
+pub use devices::{DeviceOptions, Devices};
 pub use programs::ProgramMetrics;
 pub use settings::{DeviceSettings, Transfer};
 pub(crate) use share::share;
@@ -120,57 +123,6 @@ pub struct Traffic {
     pub passive: bool,
 }
 
-/// The devices of this machine.
-#[derive(Debug)]
-pub struct Devices {
-    /// Those that can be used, in the order they were found.
-    pub accelerators: Vec<Arc<Accelerator>>,
-    /// What cannot be used, and why.
-    pub unusable: Vec<(String, String)>,
-}
-
-static DEVICES: OnceLock<Devices> = OnceLock::new();
-
-/// Puts all programs on disk that were compiled and are not there yet. To be called before the process ends.
-pub fn save_programs() {
-    for accelerator in DEVICES.get().into_iter().flat_map(|devices| &devices.accelerators) {
-        accelerator.save_programs();
-    }
-}
-
-/// Returns the devices of this machine, looked for when first asked for.
-pub fn devices() -> &'static Devices {
-    DEVICES.get_or_init(|| {
-        let settings = match DeviceSettings::from_environment() {
-            Ok(settings) => settings,
-            Err(error) => {
-                return Devices { accelerators: Vec::new(), unusable: vec![("settings".to_owned(), error.message)] };
-            }
-        };
-        let found = tandem_device::find();
-        let accelerator = |device| Arc::new(Accelerator::new(device).with_settings(settings));
-        Devices { accelerators: found.devices.into_iter().map(accelerator).collect(), unusable: found.unusable }
-    })
-}
-
-impl Devices {
-    /// Returns the devices that share a query's rows: the first, and those like it, since each gets as many rows.
-    ///
-    /// # Errors
-    /// Unsupported, with the reasons, if there is none.
-    pub fn chosen(&self) -> Result<Vec<Arc<Accelerator>>> {
-        let Some(first) = self.accelerators.first() else {
-            let why: Vec<String> = self.unusable.iter().map(|(what, why)| format!("{what}: {why}")).collect();
-            return Err(Error::unsupported(format!("no device is usable; use --mode cpu ({})", why.join("; "))));
-        };
-        let alike = |accelerator: &&Arc<Accelerator>| {
-            let (one, other) = (first.device.info(), accelerator.device.info());
-            (one.backend, one.kind, &one.name) == (other.backend, other.kind, &other.name)
-        };
-        Ok(self.accelerators.iter().filter(alike).cloned().collect())
-    }
-}
-
 impl Accelerator {
     /// Wraps a device.
     pub fn new(device: Arc<dyn Device>) -> Accelerator {
@@ -182,7 +134,7 @@ impl Accelerator {
             // What goes over the bus of a simulated device is counted, since no clock can measure it.
             traced: info.simulated,
         };
-        let (columns, programs, cache) = (Resident::default(), Mutex::default(), Cache::from_environment());
+        let (columns, programs, cache) = (Resident::default(), Mutex::default(), Cache::default());
         let unsaved = Mutex::default();
         let (settings, lost, jobs) = (DeviceSettings::default(), AtomicBool::new(false), AtomicU64::new(0));
         let (keep_from, beyond_declared) = (KEEP_FROM, true);
@@ -204,6 +156,12 @@ impl Accelerator {
     /// Uses the device as set.
     pub fn with_settings(mut self, settings: DeviceSettings) -> Accelerator {
         self.settings = settings;
+        self
+    }
+
+    /// Keeps compiled programs on disk.
+    pub fn with_kernels(mut self, kernels: KernelCache) -> Accelerator {
+        self.cache = Cache::new(kernels);
         self
     }
 
@@ -236,7 +194,7 @@ impl Accelerator {
         &self.device
     }
 
-    /// Describes the device, for people: a processor behind a driver is never called a GPU.
+    /// Describes the device, for people: a CPU behind a driver is never called a GPU.
     pub fn name(&self) -> String {
         let info = self.device.info();
         format!("{} ({}, {})", info.id(), info.name, self.kind())
@@ -311,14 +269,14 @@ impl Accelerator {
         physical: &Physical,
         sink: &KernelSink,
         columns: &[Result<Layout>],
-        leftovers: Option<usize>,
+        unmatched: Option<usize>,
     ) -> Result<Kernel> {
         let payloads: Vec<_> = physical.builds.iter().map(|build| layouts(&build.payload)).collect();
         let (traits, target) = (self.traits, self.target());
         let input = Input { body: &physical.body, sink, columns, payloads: &payloads, traits, target };
-        match leftovers {
+        match unmatched {
             None => tandem_codegen::generate(input),
-            Some(step) => tandem_codegen::generate_leftovers(input, step),
+            Some(step) => tandem_codegen::generate_unmatched(input, step),
         }
     }
 
@@ -327,7 +285,7 @@ impl Accelerator {
     ///
     /// # Errors
     /// Unsupported for what no kernel computes, and for jobs in which a row has no value; Exhausted if cancelled or out of
-    /// memory; Device if it failed or did not answer in time, after which it gets no more work. The processor can compute the job in every case.
+    /// memory; Device if it failed or did not answer in time, after which it gets no more work. The CPU can compute the job in every case.
     pub(crate) fn run(
         &self,
         job: &Job,

@@ -9,7 +9,7 @@ use super::launch::Run;
 const ITEMS: usize = 64;
 /// Bits of a digit.
 const DIGIT: u32 = 8;
-/// The most things that a work-item of a processor does alone: they take it about as long as a launch more.
+/// The most things that a work-item of a CPU does alone: they take it about as long as a launch more.
 const FEW: usize = 1 << 12;
 /// One work-item.
 const ALONE: Shape = Shape { groups: 1, items: 1 };
@@ -42,7 +42,7 @@ impl Run<'_> {
         }
     }
 
-    /// Tells whether one work-item does so many things sooner than several launches: if it is as fast as a processor.
+    /// Tells whether one work-item does so many things sooner than several launches: if it is as fast as a CPU.
     fn is_few(&self, count: usize) -> bool {
         self.accelerator.traits.chunked && count <= FEW
     }

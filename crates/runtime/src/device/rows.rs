@@ -9,8 +9,8 @@ use tandem_plan::SinkPlan;
 use super::{
     bind::Outputs,
     launch::{Run, numbers, places},
-    leftovers::Piece,
     operators::small,
+    unmatched::Piece,
     values::Collected,
 };
 
@@ -68,7 +68,7 @@ impl Run<'_> {
             let rows = self.compute(&[piece])?;
             let homes = match piece {
                 Piece::Part(part) => vec![part],
-                Piece::Leftovers(_) => self.home().into_iter().collect(),
+                Piece::Unmatched(_) => self.home().into_iter().collect(),
             };
             if rows.count > 0 {
                 self.bring(into, &homes, rows, false)?;
@@ -207,6 +207,6 @@ fn both(a: RowColumn, b: RowColumn) -> Result<RowColumn> {
         }
         (RowColumn::Wide { nullable: a }, RowColumn::Wide { nullable: b }) => Ok(RowColumn::Wide { nullable: a | b }),
         (a, b) if a == b => Ok(a),
-        _ => Err(Error::unsupported("parts of different forms are put together by the processor")),
+        _ => Err(Error::unsupported("parts of different forms are put together by the CPU")),
     }
 }

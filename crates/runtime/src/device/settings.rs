@@ -8,7 +8,7 @@ use tandem_device::{Info, Kind, Patience};
 /// How columns get to a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transfer {
-    /// Columns of a large table are read where they are, others copied; on a processor nothing is copied.
+    /// Columns of a large table are read where they are, others copied; on a CPU nothing is copied.
     #[default]
     Auto,
     /// All columns are copied.
@@ -80,7 +80,7 @@ impl DeviceSettings {
     pub(super) fn in_place(&self, info: &Info, passive: bool) -> bool {
         info.shared_memory
             && match self.transfer {
-                // A processor's memory is the host's: nothing is won by a copy.
+                // A CPU's memory is the host's: nothing is won by a copy.
                 Transfer::Auto => passive || info.kind == Kind::Cpu,
                 Transfer::Active => false,
                 Transfer::Passive => true,

@@ -1,7 +1,7 @@
 //! One job on several devices: each computes a contiguous share of the parts and contributes what it comes to.
 //!
 //! Which part goes where depends on the table and the pipeline only, so that a column is copied to one device and found
-//! there by the next query. If any device fails, the processor computes the whole job.
+//! there by the next query. If any device fails, the CPU computes the whole job.
 
 use std::{panic::resume_unwind, sync::Arc, thread};
 

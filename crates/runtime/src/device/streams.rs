@@ -1,6 +1,6 @@
 //! Streams: the columns of parts to come are copied while a kernel runs.
 //!
-//! Kernels of a job run on one queue, in the order of its parts, or on a processor on two, each with tables of groups of its own:
+//! Kernels of a job run on one queue, in the order of its parts, or on a CPU on two, each with tables of groups of its own:
 //! whatever two that run at once share (counters, hash tables) they change by atomic operations, or at places of their own.
 //! Copies of columns go to the other queues, part by part in turn; a kernel waits for those of its own part. With so many
 //! streams, that many parts are on their way; with one, copies are in order with the kernels of their queue.
@@ -17,7 +17,7 @@ use super::{
     Accelerator,
     data::{Held, Mover},
     launch::Run,
-    leftovers::Piece,
+    unmatched::Piece,
 };
 use crate::Cancel;
 

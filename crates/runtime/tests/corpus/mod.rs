@@ -7,7 +7,7 @@ use tandem_pipeline::{
     interpret::{interpret, rows},
     parse, random, verify,
 };
-use tandem_runtime::{Accelerator, Class, Inputs, Options, Runtime};
+use tandem_runtime::{Accelerator, Class, Inputs, Options, Runtime, Switches};
 
 /// Squares, which are errors beyond int32.
 const SQUARES: &str = "pipeline 0
@@ -52,7 +52,7 @@ pub fn query(seed: u64, most_rows: usize) -> (Vec<random::NamedTable>, Query) {
     if pairs && most_rows > PAIRED_ROWS { make(PAIRED_ROWS) } else { (tables, query) }
 }
 
-/// Runs the queries of some seeds on devices; they give the same rows there, or say why they ran on the processor.
+/// Runs the queries of some seeds on devices; they give the same rows there, or say why they ran on the CPU.
 pub fn agree(name: &str, devices: &[Arc<Accelerator>], seeds: Range<u64>, most_rows: usize) {
     let runtime = Runtime::new(2);
     let (mut taken, mut reasons) = (BTreeMap::<String, usize>::new(), BTreeMap::<String, usize>::new());
@@ -61,8 +61,8 @@ pub fn agree(name: &str, devices: &[Arc<Accelerator>], seeds: Range<u64>, most_r
         let Ok(expected) = interpret(&query, &random::inputs(&tables)) else { continue };
         let inputs = Inputs { tables: tables.into_iter().collect(), ..Inputs::default() };
         // With colliding hashes, joins and groups that could do without a hash table have one.
-        let force_collisions = seed % 2 == 1;
-        let options = Options { devices: devices.to_vec(), force_collisions, ..Options::default() };
+        let switches = Switches { force_collisions: seed % 2 == 1, ..Switches::default() };
+        let options = Options { devices: devices.to_vec(), switches, ..Options::default() };
         let execution = match runtime.execute(&query, &inputs, &options) {
             Ok(execution) => execution,
             Err(error) if error.class == Class::Unsupported => continue,
@@ -87,7 +87,7 @@ pub fn agree(name: &str, devices: &[Arc<Accelerator>], seeds: Range<u64>, most_r
     assert!(all, "pipelines run on each device of {name}: {taken:?}");
 }
 
-/// Runs a query in which many rows have no value: the device notices, and the error is the processor's.
+/// Runs a query in which many rows have no value: the device notices, and the error is the CPU's.
 pub fn fail_alike(name: &str, accelerator: &Arc<Accelerator>) {
     let table = Arc::new(random::table(&mut random::generator(1), 1000));
     let inputs = Inputs { tables: [("table0".to_owned(), table)].into_iter().collect(), ..Inputs::default() };
@@ -104,5 +104,5 @@ pub fn fail_alike(name: &str, accelerator: &Arc<Accelerator>) {
         assert_eq!(error.class, Class::Input, "{name}: {error}");
         error.message
     });
-    assert_eq!(errors[0], errors[1], "on {name} and on the processor");
+    assert_eq!(errors[0], errors[1], "on {name} and on the CPU");
 }

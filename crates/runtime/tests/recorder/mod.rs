@@ -7,7 +7,7 @@ use std::{
 
 use tandem_device::{Backend, Buffer, Device, Error, Info, Kind, Memory, Program, Queue, Result, shim::Shim};
 
-/// The device. It has programs but no memory, so that the processor does the work once all kernels are known.
+/// The device. It has programs but no memory, so that the CPU does the work once all kernels are known.
 #[derive(Debug)]
 pub struct Recorder {
     info: Info,

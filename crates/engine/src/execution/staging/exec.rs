@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::hash::{BuildHasher, RandomState};
 
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::listing::ListingTableUrl;
@@ -27,8 +27,7 @@ pub(crate) struct StagingUrl(String);
 impl StagingUrl {
     /// Makes an address that no other staging has.
     pub(crate) fn new() -> StagingUrl {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        StagingUrl(format!("tandem-staging://{}", NEXT.fetch_add(1, Ordering::Relaxed)))
+        StagingUrl(format!("tandem-staging://{:016x}", RandomState::new().hash_one("staging")))
     }
 
     /// Returns the address for DataFusion's writers: of one file, or of a directory.

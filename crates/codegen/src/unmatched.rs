@@ -17,7 +17,7 @@ use crate::{
 ///
 /// # Errors
 /// Unsupported, with the reason, for what kernels or the device cannot do.
-pub fn generate_leftovers(input: Input<'_>, step: usize) -> Result<Kernel> {
+pub fn generate_unmatched(input: Input<'_>, step: usize) -> Result<Kernel> {
     match &input.body.steps[step].action {
         Action::Probe(probe) if probe.kind.emits_build_rows() => generate_from(input, Some(step)),
         _ => Err(Error::internal("no build rows come out of this step")),
@@ -27,7 +27,7 @@ pub fn generate_leftovers(input: Input<'_>, step: usize) -> Result<Kernel> {
 impl<'f> Generator<'f> {
     /// Returns the probe whose build rows the kernel is of.
     fn emitter(&self) -> Option<&'f PhysicalProbe> {
-        match &self.input.body.steps[self.leftovers?].action {
+        match &self.input.body.steps[self.unmatched?].action {
             Action::Probe(probe) => Some(probe),
             _ => None,
         }

@@ -1,6 +1,6 @@
 //! Build rows that come out of joins after the last row: one more kernel for each such join, over the entries of its build.
 //!
-//! They go through the steps behind the join into the same sink, so that nothing is left to the processor. Which entries
+//! They go through the steps behind the join into the same sink, so that nothing is left to the CPU. Which entries
 //! come out is told by the flags that rows set before: where several devices share the parts, by those of all of them.
 
 use tandem_codegen::{Form, Layout};
@@ -15,13 +15,13 @@ use super::launch::Run;
 pub(super) enum Piece {
     /// The rows of a part.
     Part(usize),
-    /// The build rows that come out of a join: which of [`Run::leftovers`].
-    Leftovers(usize),
+    /// The build rows that come out of a join: which of [`Run::unmatched`].
+    Unmatched(usize),
 }
 
 /// A join whose build rows come out.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Leftovers {
+pub(super) struct Unmatched {
     step: usize,
     /// How many entries its build has.
     entries: usize,
@@ -29,11 +29,11 @@ pub(super) struct Leftovers {
 
 impl Run<'_> {
     /// Finds the joins whose build rows come out, in the order of their steps: rows of an earlier one may meet a later one's.
-    pub(super) fn find_leftovers(&self) -> Vec<Leftovers> {
+    pub(super) fn find_unmatched(&self) -> Vec<Unmatched> {
         let found = self.body().steps.iter().enumerate().filter_map(|(step, of)| match &of.action {
             Action::Probe(probe) if probe.kind.emits_build_rows() => {
                 let entries = self.job.physical().builds[probe.lookup].entries();
-                Some(Leftovers { step, entries }).filter(|_| entries > 0)
+                Some(Unmatched { step, entries }).filter(|_| entries > 0)
             }
             _ => None,
         });
@@ -43,14 +43,14 @@ impl Run<'_> {
     /// Returns all that is computed here, in order.
     pub(super) fn pieces(&self) -> Vec<Piece> {
         let parts = self.parts.iter().copied().map(Piece::Part);
-        parts.chain((0..self.leftovers.len()).map(Piece::Leftovers)).collect()
+        parts.chain((0..self.unmatched.len()).map(Piece::Unmatched)).collect()
     }
 
     /// Returns how many rows, or entries, a piece has.
     pub(super) fn rows_of(&self, piece: Piece) -> usize {
         match piece {
             Piece::Part(part) => self.job.table().parts[part].rows,
-            Piece::Leftovers(at) => self.leftovers[at].entries,
+            Piece::Unmatched(at) => self.unmatched[at].entries,
         }
     }
 
@@ -65,17 +65,17 @@ impl Run<'_> {
     }
 
     /// Generates and compiles the kernels of build rows.
-    pub(super) fn compile_leftovers(&mut self) -> Result<()> {
-        for at in 0..self.leftovers.len() {
+    pub(super) fn compile_unmatched(&mut self) -> Result<()> {
+        for at in 0..self.unmatched.len() {
             let columns: Vec<Result<Layout>> = match self.home() {
                 Some(part) => self.job.table().parts[part].columns.iter().map(|column| Layout::of(column)).collect(),
                 // A table of no rows has no columns to look at; text of none is plain.
                 None => self.body().slots.iter().map(|slot| Ok(plain(slot.kind.repr()))).collect(),
             };
-            let step = Some(self.leftovers[at].step);
+            let step = Some(self.unmatched[at].step);
             let kernel = self.accelerator.generate(self.job.physical(), self.sink, &columns, step)?;
             let at_kernel = self.add_kernel(kernel)?;
-            self.kernel_of.insert(Piece::Leftovers(at), at_kernel);
+            self.kernel_of.insert(Piece::Unmatched(at), at_kernel);
         }
         // One table of groups takes all rows.
         let mut outputs = self.kernels.iter().map(|kernels| kernels.0.output.accumulators());
