@@ -28,11 +28,10 @@ pub fn render(captured: &Captured, metrics: Option<&QueryMetrics>, device: Optio
         line(&mut text, 0, &format!("pipeline {index} ({})", remarks.join(", ")));
         let lines = pipeline.describe(query);
         for (position, described) in lines.iter().enumerate() {
-            // The source has no metrics of its own; steps and the sink follow it in order. A device counts none of them.
-            let counted = measured.filter(|measured| measured.device.is_none());
-            let step = counted.and_then(|measured| measured.steps.get(position.checked_sub(1)?));
-            match step {
-                Some(step) => line(&mut text, 1, &format!("{described}  [{}]", measure(step))),
+            // The source comes first and has no metrics of its own, the sink last.
+            let step = position.checked_sub(1).map(|step| (step < pipeline.steps.len()).then_some(step));
+            match measured.zip(step).and_then(|(measured, step)| remark(&measured.steps, step)) {
+                Some(remark) => line(&mut text, 1, &format!("{described}  [{remark}]")),
                 None => line(&mut text, 1, described),
             }
         }
@@ -72,12 +71,25 @@ fn totals(measured: &PipelineMetrics) -> String {
     text
 }
 
-fn measure(step: &StepMetrics) -> String {
-    let mut text = format!("{} → {} rows, {}", step.rows_in, step.rows_out, time(step.time));
-    if step.bytes > 0 {
-        let _ = write!(text, ", {} bytes", step.bytes);
+/// Says what a step, or the sink, did: all parts of it together. What statistics made superfluous has none; what nobody
+/// counted, as devices do not count rows of single steps, has no remark.
+fn remark(steps: &[StepMetrics], of: Option<usize>) -> Option<String> {
+    let mut parts = steps.iter().filter(|step| step.of == of);
+    let Some(first) = parts.next() else {
+        return (!steps.is_empty()).then(|| "removed: statistics".to_string());
+    };
+    let (mut counted, mut rows_out, mut spent, mut bytes) = (first.counted, first.rows_out, first.time, first.bytes);
+    for part in parts {
+        counted &= part.counted;
+        rows_out = part.rows_out;
+        spent += part.time;
+        bytes += part.bytes;
     }
-    text
+    let mut text = format!("{} → {rows_out} rows, {}", first.rows_in, time(spent));
+    if bytes > 0 {
+        let _ = write!(text, ", {bytes} bytes");
+    }
+    counted.then_some(text)
 }
 
 fn time(duration: Duration) -> String {
@@ -108,6 +120,29 @@ fn device_totals(device: &DeviceMetrics) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn metrics_go_to_their_steps() {
+        let step = |of, rows_in, rows_out| StepMetrics {
+            of,
+            rows_in,
+            rows_out,
+            time: Duration::from_millis(1),
+            counted: true,
+            ..StepMetrics::default()
+        };
+        // The first step was removed, the third has two parts.
+        let mut steps = vec![step(Some(1), 90, 80), step(Some(2), 80, 60), step(Some(2), 60, 50), step(None, 50, 1)];
+        steps[3].bytes = 8;
+        let shown = |of| remark(&steps, of);
+        assert_eq!(shown(Some(0)).as_deref(), Some("removed: statistics"));
+        assert_eq!(shown(Some(1)).as_deref(), Some("90 → 80 rows, 1.000 ms"));
+        assert_eq!(shown(Some(2)).as_deref(), Some("80 → 50 rows, 2.000 ms"));
+        assert_eq!(shown(None).as_deref(), Some("50 → 1 rows, 1.000 ms, 8 bytes"));
+        steps[0].counted = false;
+        assert_eq!(remark(&steps, Some(1)), None);
+        assert_eq!(remark(&[], Some(0)), None);
+    }
 
     #[test]
     fn places_are_those_that_ran_or_may() {
