@@ -5,6 +5,7 @@
 //! thread looks every few milliseconds, since the runtime's threads may all be busy), and so does dropping the stream.
 
 use std::any::Any;
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -227,6 +228,12 @@ pub struct BatchStream {
     task: tokio::task::JoinHandle<()>,
     guard: TaskGuard,
     _keep: Arc<dyn Any + Send + Sync>,
+}
+
+impl fmt::Debug for BatchStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BatchStream").field("schema", &self.schema).finish_non_exhaustive()
+    }
 }
 
 impl BatchStream {

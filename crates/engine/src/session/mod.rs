@@ -9,6 +9,7 @@ pub(crate) mod query;
 mod register;
 
 use std::collections::HashSet;
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,6 +68,12 @@ pub(crate) struct Inner {
     /// The names of functions that the program registered.
     functions: Mutex<HashSet<String>>,
     host: Host,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("config", &*self.inner.config.read()).finish_non_exhaustive()
+    }
 }
 
 impl Session {

@@ -6,6 +6,7 @@
 use std::future::{Future, IntoFuture};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
@@ -28,7 +29,7 @@ use crate::{Report, Result};
 /// assert_eq!(batches[0].num_rows(), 1);
 /// # Ok::<(), tandem_engine::Error>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 #[must_use = "a statement runs when its result is asked for: collect(), batches(), stream() or .await"]
 pub struct Query {
     session: Session,
@@ -105,6 +106,7 @@ impl IntoFuture for Query {
 }
 
 /// The rows of a statement, batch by batch, as an iterator that blocks.
+#[derive(Debug)]
 pub struct Batches(BatchStream);
 
 impl Batches {
@@ -129,22 +131,26 @@ impl Iterator for Batches {
 
 /// Blocks this thread until a future is done. Unlike tokio's, it may be called anywhere: the work is on other threads.
 pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
-    struct Unpark(Thread);
+    /// The thread that waits, and whether it was woken: others may park it and take the token that a wake leaves.
+    struct Waiting(Thread, AtomicBool);
 
-    impl Wake for Unpark {
+    impl Wake for Waiting {
         fn wake(self: Arc<Self>) {
+            self.1.store(true, Ordering::Release);
             self.0.unpark();
         }
     }
 
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let waiting = Arc::new(Waiting(std::thread::current(), AtomicBool::new(false)));
+    let waker = Waker::from(waiting.clone());
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
     loop {
-        match future.as_mut().poll(&mut context) {
-            Poll::Ready(value) => return value,
-            // A wake before this leaves a token, with which it returns at once.
-            Poll::Pending => std::thread::park(),
+        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+            return value;
+        }
+        while !waiting.1.swap(false, Ordering::Acquire) {
+            std::thread::park();
         }
     }
 }

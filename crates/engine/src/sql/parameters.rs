@@ -90,7 +90,7 @@ pub(crate) fn bind(plan: LogicalPlan, values: &[Value]) -> Result<LogicalPlan> {
         return Err(Error::input(match wanted {
             0 => format!("the statement has no parameters, but got {}", counted(values.len())),
             wanted => format!(
-                "the statement has parameters up to ${wanted}, but got {}; give one value for each",
+                "the statement has parameters up to ${wanted}, but got {}; bind one to each, or use PREPARE and EXECUTE",
                 counted(values.len())
             ),
         }));
