@@ -1,9 +1,9 @@
 //! The SQL engine: a session that plans with DataFusion and runs what it can on Tandem's own pipelines.
 //!
-//! A [`Session`] holds tables (resident columns, files, views) and runs one statement at a time to an [`Outcome`]: a
-//! stream of Arrow batches and a [`Report`] of what ran where and why. DataFusion parses, resolves and optimises; the
-//! parts of the optimised plan that Tandem's executor supports become one node each and run on the worker pool; the
-//! rest stays with DataFusion, each with a reason.
+//! A [`Session`] holds tables (resident columns, files, views) and runs statements ([`Query`]): each gives a stream of Arrow
+//! batches and a [`Report`] of what ran where and why. DataFusion parses, resolves and optimises; the parts of the optimised
+//! plan that Tandem's executor supports become one node each and run on the worker pool; the rest stays with DataFusion, each
+//! part with a reason.
 //!
 //! The folders are a statement's way: `sql` (what it is, and what is to be done for it), `planning` (capture, join order,
 //! lowering), `execution` (the nodes that run), over `tables`; `explain` tells what ran where.
