@@ -8,15 +8,11 @@ use crate::{parallel::fold, simd::dispatch};
 const BYTES: usize = 1 << 30;
 
 dispatch! {
-    /// Sums a run of words in eight independent lanes, which leaves memory as the only limit.
+    /// Sums a run of words: a loop that the compiler turns into wide additions on several registers, whatever the CPU has,
+    /// which leaves memory as the only limit. Lanes written out by hand
+    /// reached a fifth of that with AVX-512.
     pub fn sum(words: &[u64], rows: Range<usize>) -> u64 {
-        let mut lanes = [0u64; 8];
-        for chunk in words[rows].as_chunks::<8>().0 {
-            for (lane, word) in lanes.iter_mut().zip(chunk) {
-                *lane = lane.wrapping_add(*word);
-            }
-        }
-        lanes.iter().fold(0, |total, lane| total.wrapping_add(*lane))
+        words[rows].iter().fold(0, |total, word| total.wrapping_add(*word))
     }
 }
 
