@@ -9,8 +9,7 @@ const BYTES: usize = 1 << 30;
 
 dispatch! {
     /// Sums a run of words: a loop that the compiler turns into wide additions on several registers, whatever the CPU has,
-    /// which leaves memory as the only limit. Lanes written out by hand
-    /// reached a fifth of that with AVX-512.
+    /// which leaves memory as the only limit. Lanes written out by hand reached a fifth of that with AVX-512.
     pub fn sum(words: &[u64], rows: Range<usize>) -> u64 {
         words[rows].iter().fold(0, |total, word| total.wrapping_add(*word))
     }
