@@ -1,13 +1,12 @@
 //! A physical pipeline made ready to run on the CPU, and the way of a vector through it.
 //!
 //! [`Job::run`] takes one morsel through: filters on codes at the front, ordered while running; then the steps in their
-//! order; then the sink. [`Job::finish`] merges what all places contributed, CPU workers and devices alike.
+//! order; then the sink. [`Job::finish`], in `finish.rs`, merges what all places contributed.
 
 use std::{
-    rc::Rc,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -17,90 +16,29 @@ use tandem_pipeline::{Expr, SlotId};
 use tandem_plan::{Action, Morsel, Physical, Way};
 
 use crate::{
-    Contents, Contribution, Error, MemoryBudget, Output, Reservation,
+    Contribution, Settings,
     contribution::Counter,
     evaluate,
     frame::{Frame, Layout, Matches},
     probe::ProbeStep,
     select::{Selection, SelectionState},
-    sink::{Finishing, Sink, sink},
+    sink::{Sink, sink},
 };
-
-/// Runs tasks `0..n` on all workers and waits.
-pub type Parallel<'a> = &'a (dyn Fn(usize, &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()> + Sync);
-
-/// What tests change about execution: results do not depend on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Switches {
-    /// Rows that flow through a pipeline at a time; at least one.
-    pub vector_rows: usize,
-    /// Gives all keys of hash tables one hash.
-    pub force_collisions: bool,
-}
-
-impl Default for Switches {
-    fn default() -> Self {
-        // 4096 rows of a few 8-byte slots stay within a core's L1 and L2 caches.
-        Switches { vector_rows: 4096, force_collisions: false }
-    }
-}
-
-/// What a query may use, and how it runs: given to its planning and to all of its jobs.
-#[derive(Clone, Debug, Default)]
-pub struct Settings {
-    /// What tests change.
-    pub switches: Switches,
-    /// What the query may collect.
-    pub memory: Arc<MemoryBudget>,
-    /// Set from outside to stop the query: looked at before every vector and every batch of pairs.
-    pub stop: Arc<AtomicBool>,
-}
-
-impl Settings {
-    /// Returns the rows of one vector.
-    fn vector_rows(&self) -> usize {
-        self.switches.vector_rows.max(1)
-    }
-
-    /// Fails if the query was asked to stop.
-    pub(crate) fn check(&self) -> Result<()> {
-        if self.stop.load(Ordering::Relaxed) { Err(Error::cancelled()) } else { Ok(()) }
-    }
-}
-
-/// What one step did.
-#[derive(Clone, Debug, Default)]
-pub struct StepMetrics {
-    /// The pipeline's step that it is, or is a part of; `None` is the sink.
-    pub of: Option<usize>,
-    /// The step, for people.
-    pub label: String,
-    /// Rows that came in.
-    pub rows_in: u64,
-    /// Rows that went out.
-    pub rows_out: u64,
-    /// Time spent in it by all workers together.
-    pub time: Duration,
-    /// Bytes that the step's result takes, where it keeps any.
-    pub bytes: u64,
-    /// Rows and time were counted: devices count none of single steps.
-    pub counted: bool,
-}
 
 /// A pipeline ready to run over morsels, from any number of workers at once.
 pub struct Job {
-    physical: Arc<Physical>,
+    pub(crate) physical: Arc<Physical>,
     table: Arc<Table>,
-    settings: Settings,
-    layout: Layout,
+    pub(crate) settings: Settings,
+    pub(crate) layout: Layout,
     first: Selection,
-    operations: Vec<Operation>,
-    sink: Box<dyn Sink>,
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) sink: Box<dyn Sink>,
     /// Rows that a plain limit has so far.
     emitted: AtomicUsize,
 }
 
-enum Operation {
+pub(crate) enum Operation {
     Select(Selection),
     Let { counter: usize, first: SlotId, exprs: Vec<Expr> },
     Probe(Box<ProbeStep>),
@@ -108,7 +46,7 @@ enum Operation {
 
 /// One worker's state of a job.
 pub struct Worker {
-    contribution: Contribution,
+    pub(crate) contribution: Contribution,
     selection: SelectionState,
 }
 
@@ -218,7 +156,13 @@ impl Job {
     }
 
     /// Takes a frame through the operations from `at` on, into the sink.
-    fn advance<'j>(&'j self, into: &mut Contribution, mut frame: Frame<'j>, at: usize, morsel: usize) -> Result<()> {
+    pub(crate) fn advance<'j>(
+        &'j self,
+        into: &mut Contribution,
+        mut frame: Frame<'j>,
+        at: usize,
+        morsel: usize,
+    ) -> Result<()> {
         let functions = &self.physical.functions;
         for (index, operation) in self.operations.iter().enumerate().skip(at) {
             match operation {
@@ -255,71 +199,6 @@ impl Job {
         into.rows += frame.count() as u64;
         if let Some(sink) = into.counters.last_mut() {
             sink.time += began.elapsed();
-        }
-        Ok(())
-    }
-
-    /// Merges all contributions into the output; tells what each step did.
-    ///
-    /// # Errors
-    /// Overflow of a sum, an exhausted memory budget, or what a residual expression raises.
-    pub fn finish(&self, mut all: Vec<Contribution>, parallel: Parallel<'_>) -> Result<(Output, Vec<StepMetrics>)> {
-        self.emit_unmatched(&mut all)?;
-        let began = Instant::now();
-        let steps = &self.physical.body.steps;
-        let mut counters = vec![Counter::default(); steps.len() + 1];
-        for contribution in &all {
-            counters.iter_mut().zip(&contribution.counters).for_each(|(sum, counter)| sum.add(counter));
-        }
-        let counted = all.is_empty() || all.iter().any(|contribution| !contribution.counters.is_empty());
-        let rows_in = all.iter().map(|contribution| contribution.rows).sum();
-        let mut contents: Vec<_> = all.into_iter().map(|contribution| contribution.contents).collect();
-        // What was collected is there until the output is, which is written once more, or twice where it is put in order.
-        let held: Vec<Reservation> = contents.iter_mut().filter_map(|contents| contents.hand_over()).collect();
-        let bytes = held.iter().map(Reservation::bytes).sum::<usize>().saturating_mul(self.sink.copies());
-        let _copies = Reservation::take(&self.settings.memory, "the result of a pipeline", bytes)?;
-        let output = match contents.as_slice() {
-            [Contents::Kept(table)] => Output::Rows(table.clone()),
-            _ => self.sink.finish(contents, &Finishing { schema: &self.physical.schema, parallel })?,
-        };
-        let metrics = |(step, counter): (&tandem_plan::PhysicalStep, &Counter)| StepMetrics {
-            of: Some(step.of),
-            label: step.label.clone(),
-            rows_in: counter.rows_in,
-            rows_out: counter.rows_out,
-            time: counter.time,
-            bytes: 0,
-            counted,
-        };
-        let mut metrics: Vec<StepMetrics> = steps.iter().zip(&counters).map(metrics).collect();
-        metrics.push(StepMetrics {
-            of: None,
-            label: self.physical.sink.name().into(),
-            rows_in,
-            rows_out: output.rows() as u64,
-            time: counters.last().map_or(Duration::ZERO, |sink| sink.time) + began.elapsed(),
-            bytes: output.byte_len() as u64,
-            counted: true,
-        });
-        Ok((output, metrics))
-    }
-
-    /// Sends unmatched build rows, which joins emit at the end, through the steps behind them.
-    fn emit_unmatched(&self, all: &mut Vec<Contribution>) -> Result<()> {
-        if !self.physical.body.emits_build_rows() || all.iter().any(|contribution| contribution.unmatched) {
-            return Ok(());
-        }
-        let mut emitted = self.worker().contribution;
-        for (index, operation) in self.operations.iter().enumerate() {
-            let Operation::Probe(probe) = operation else { continue };
-            for entries in probe.unmatched().chunks(self.settings.vector_rows()) {
-                let mut frame = Frame::detached(&self.layout, entries.len());
-                frame.set_matches(probe.probe.lookup, Matches::Listed(Rc::new(entries.to_vec())));
-                self.advance(&mut emitted, frame, index + 1, self.physical.morsels.len())?;
-            }
-        }
-        if emitted.rows > 0 {
-            all.push(emitted);
         }
         Ok(())
     }

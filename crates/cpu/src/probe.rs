@@ -20,9 +20,9 @@ use crate::{
     Reservation, Values, Vector,
     evaluate::{self, Slots},
     frame::{Frame, Matches, NO_MATCH, fetch_matches, text_bytes},
-    job::Settings,
     kernel::Rows,
     lookup,
+    settings::Settings,
 };
 
 /// Pairs made at once when rows repeat: a few vectors' worth, so that a cross join stays in cache.

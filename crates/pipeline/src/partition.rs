@@ -54,7 +54,7 @@ pub fn hash_value(hash: u64, value: &Value) -> u64 {
             hash_integer(hash_integer(hash_integer(hash, (*months).into()), (*days).into()), *nanoseconds)
         }
         Value::List(values) => {
-            values.iter().fold(hash_integer(hash, values.len() as i64), |hash, value| hash_value(hash, value))
+            values.iter().fold(hash_integer(hash, values.len() as i64), hash_value)
         }
     }
 }
@@ -62,7 +62,7 @@ pub fn hash_value(hash: u64, value: &Value) -> u64 {
 /// Returns the partition, of so many, that a hash belongs to.
 #[inline]
 pub fn part(hash: u64, parts: usize) -> usize {
-    (u128::from(hash) * parts as u128 >> 64) as usize
+    ((u128::from(hash) * parts as u128) >> 64) as usize
 }
 
 /// Returns the partition, of so many, that a row with these keys belongs to.

@@ -212,7 +212,7 @@ fn literal_range(expr: &Expr, slot: SlotId) -> Option<(i64, i64)> {
     let Expr::Compare(operator, left, right) = expr else { return None };
     let (operator, value) = match (left.as_ref(), right.as_ref()) {
         (Expr::Slot(s), Expr::Literal(Value::Integer(value), _)) if *s == slot => (*operator, *value),
-        (Expr::Literal(Value::Integer(value), _), Expr::Slot(s)) if *s == slot => (mirror(*operator), *value),
+        (Expr::Literal(Value::Integer(value), _), Expr::Slot(s)) if *s == slot => (operator.mirrored(), *value),
         _ => return None,
     };
     let clamp = |v: i128| v.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
@@ -225,14 +225,4 @@ fn literal_range(expr: &Expr, slot: SlotId) -> Option<(i64, i64)> {
         Comparison::GreaterOrEqual if value <= i128::from(i64::MAX) => (clamp(value), i64::MAX),
         _ => return None,
     })
-}
-
-fn mirror(operator: Comparison) -> Comparison {
-    match operator {
-        Comparison::Less => Comparison::Greater,
-        Comparison::LessOrEqual => Comparison::GreaterOrEqual,
-        Comparison::Greater => Comparison::Less,
-        Comparison::GreaterOrEqual => Comparison::LessOrEqual,
-        same => same,
-    }
 }

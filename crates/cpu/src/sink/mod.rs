@@ -21,7 +21,7 @@ pub use aggregate::{Best, Groups, Partial};
 use crate::{
     Contents, Output,
     frame::Frame,
-    job::{Parallel, Settings},
+    settings::{Parallel, Settings},
 };
 
 /// One sink of a job.

@@ -24,7 +24,7 @@ fn table(query: &Query, rows: std::ops::Range<usize>) -> Arc<Table> {
         let text = ["red", "green", "", "blue"][i % 4];
         vec![
             Value::Integer((i % 97) as i128 * 1000),
-            if i % 11 == 0 { Value::Null } else { Value::Integer((i % 7) as i128) },
+            if i.is_multiple_of(11) { Value::Null } else { Value::Integer((i % 7) as i128) },
             Value::string(text),
             Value::Float(i as f64 / 8.0),
         ]

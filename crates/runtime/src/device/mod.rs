@@ -13,6 +13,7 @@ mod groups;
 mod keep;
 mod launch;
 mod operators;
+mod prepare;
 mod programs;
 mod rows;
 mod settings;

@@ -1,68 +1,16 @@
 //! The running state of one aggregate for every group, as arrays indexed by group.
 
-use std::{borrow::Cow, rc::Rc};
+use std::borrow::Cow;
 
 use arrow_buffer::i256;
 use hashbrown::HashSet;
-use tandem_column::{Error, Repr, Result, Type};
+use tandem_column::{Repr, Result, Type};
 use tandem_pipeline::{
     Aggregate, AggregateFunction, Value,
     scalar::aggregate::{Accumulator as Scalar, Moments},
 };
 
 use crate::{BytesVector, Values, Vector, lookup::write_key};
-
-/// What others computed of one aggregate over some rows of one group.
-#[derive(Clone, Copy, Debug)]
-pub enum Partial<'p> {
-    /// How many rows contributed.
-    Count(i64),
-    /// An exact sum.
-    Sum {
-        /// The sum.
-        sum: i256,
-        /// How many rows contributed.
-        count: i64,
-    },
-    /// A sum of floats.
-    FloatSum {
-        /// The sum.
-        sum: f64,
-        /// How many rows contributed.
-        count: i64,
-    },
-    /// The smallest or largest value.
-    Best {
-        /// The value; any, if no row contributed.
-        best: Best<'p>,
-        /// How many rows contributed.
-        count: i64,
-    },
-    /// Count, mean and squared distances from it.
-    Moments(Moments),
-}
-
-/// A smallest or largest value, by representation.
-#[allow(missing_docs)]
-#[derive(Clone, Copy, Debug)]
-pub enum Best<'p> {
-    Integer(i64),
-    Wide(i128),
-    Float(f64),
-    Bytes(&'p [u8]),
-}
-
-impl Partial<'_> {
-    fn count(&self) -> i64 {
-        match self {
-            Partial::Count(count)
-            | Partial::Sum { count, .. }
-            | Partial::FloatSum { count, .. }
-            | Partial::Best { count, .. } => *count,
-            Partial::Moments(moments) => moments.count,
-        }
-    }
-}
 
 /// Which group each row belongs to.
 #[derive(Clone, Copy)]
@@ -75,7 +23,7 @@ pub(super) enum Groups<'a> {
 
 impl Groups<'_> {
     #[inline(always)]
-    fn of(&self, row: usize) -> usize {
+    pub(super) fn of(&self, row: usize) -> usize {
         match self {
             Groups::One => 0,
             Groups::Each(groups) => groups[row] as usize,
@@ -86,18 +34,18 @@ impl Groups<'_> {
 /// The state of one aggregate.
 #[derive(Debug)]
 pub(super) struct Accumulator {
-    aggregate: Aggregate,
-    argument: Type,
-    state: State,
+    pub(super) aggregate: Aggregate,
+    pub(super) argument: Type,
+    pub(super) state: State,
     /// How many rows contributed to each group; not kept where every row does (see `counted`).
-    counts: Vec<i64>,
-    counted: bool,
+    pub(super) counts: Vec<i64>,
+    pub(super) counted: bool,
     /// Bytes of the texts that are kept.
-    text: usize,
+    pub(super) text: usize,
 }
 
 #[derive(Debug)]
-enum State {
+pub(super) enum State {
     /// Only `counts` matter.
     Count,
     /// Sums that statistics prove to fit 64 bits.
@@ -151,7 +99,7 @@ impl Accumulator {
         Accumulator { aggregate: aggregate.clone(), argument, state, counts: Vec::new(), counted, text: 0 }
     }
 
-    fn smallest(&self) -> bool {
+    pub(super) fn smallest(&self) -> bool {
         matches!(self.aggregate.function, AggregateFunction::Min | AggregateFunction::BoolAnd)
     }
 
@@ -173,90 +121,6 @@ impl Accumulator {
             State::Spread(spread) => spread.resize(groups, Moments::default()),
             State::First(first) => first.resize(groups, None),
         }
-    }
-
-    /// Adds what others computed of some of a group's rows.
-    pub(super) fn add(&mut self, group: usize, partial: Partial<'_>) {
-        let smallest = self.smallest();
-        if self.counted {
-            self.counts[group] += partial.count();
-        }
-        match (&mut self.state, partial) {
-            (State::Int(sums), Partial::Sum { sum, .. }) => sums[group] += sum.as_i128() as i64,
-            (State::Wide(sums), Partial::Sum { sum, .. }) => sums[group] = sums[group].wrapping_add(sum),
-            (State::Float(sums), Partial::FloatSum { sum, .. }) => sums[group] += sum,
-            (State::Spread(spread), Partial::Moments(moments)) => spread[group].merge(moments),
-            // A group that no value reached holds none.
-            (_, Partial::Best { count: 0, .. }) => {}
-            (State::Best(best), Partial::Best { best: Best::Integer(value), .. }) => {
-                best[group] = if smallest { best[group].min(value) } else { best[group].max(value) };
-            }
-            (State::BestWide(best), Partial::Best { best: Best::Wide(value), .. }) => {
-                best[group] = if smallest { best[group].min(value) } else { best[group].max(value) };
-            }
-            (State::BestFloat(best), Partial::Best { best: Best::Float(value), .. }) => {
-                let order = value.total_cmp(&best[group]);
-                if if smallest { order.is_lt() } else { order.is_gt() } {
-                    best[group] = value;
-                }
-            }
-            (State::BestBytes(best), Partial::Best { best: Best::Bytes(value), count }) => {
-                let better = if smallest { value < best[group].as_slice() } else { value > best[group].as_slice() };
-                if self.counts[group] == count || better {
-                    let before = best[group].capacity();
-                    best[group].clear();
-                    best[group].extend_from_slice(value);
-                    self.text += best[group].capacity() - before;
-                }
-            }
-            // Counts are all there is to count.
-            _ => debug_assert!(matches!(self.state, State::Count), "others keep what is kept here"),
-        }
-    }
-
-    /// Adds states of a partial aggregation, laid out as [`AggregateFunction::state`] says; only rows with `mask` set
-    /// contribute.
-    pub(super) fn update_states(
-        &mut self,
-        groups: Groups<'_>,
-        rows: usize,
-        states: &[Rc<Vector>],
-        mask: Option<&[u8]>,
-    ) -> Result<()> {
-        let integers = |vector: &Vector| match &vector.values {
-            Values::Int(values) => Ok(values.clone()),
-            _ => Err(Error::internal("the count of a partial aggregation is an integer")),
-        };
-        match (self.aggregate.function, states) {
-            (AggregateFunction::CountRows | AggregateFunction::Count, [counts]) => {
-                let (counted, mask) = (integers(counts)?, both(counts, mask));
-                for_rows(rows, mask.as_deref(), |row| self.counts[groups.of(row)] += counted[row]);
-            }
-            (AggregateFunction::Average, [sums, counts]) => {
-                self.add_values(groups, rows, Some(sums), both(sums, mask).as_deref());
-                let (counted, mask) = (integers(counts)?, both(counts, mask));
-                for_rows(rows, mask.as_deref(), |row| self.counts[groups.of(row)] += counted[row]);
-            }
-            (AggregateFunction::First, [values]) => {
-                self.keep_first(groups, rows, values, both(values, mask).as_deref());
-            }
-            (_, [counts, means, squares]) => {
-                let (State::Spread(spread), Values::Float(means), Values::Float(squares)) =
-                    (&mut self.state, &means.values, &squares.values)
-                else {
-                    return Err(Error::internal("the moments of a partial aggregation are floats"));
-                };
-                let (counted, mask) = (integers(counts)?, both(counts, mask));
-                for_rows(rows, mask.as_deref(), |row| {
-                    let (count, mean, squares) = (counted[row], means[row], squares[row]);
-                    spread[groups.of(row)].merge(Moments { count, mean, squares });
-                });
-            }
-            // A sum of sums, the smallest of the smallest, and so on.
-            (_, [values]) => self.update(groups, rows, Some(values), mask),
-            _ => return Err(Error::internal("an aggregate has the states that its function says")),
-        }
-        Ok(())
     }
 
     /// Adds rows; only those with `mask` set contribute, nulls never do.
@@ -285,7 +149,7 @@ impl Accumulator {
     }
 
     /// Keeps the first value of each group.
-    fn keep_first(&mut self, groups: Groups<'_>, rows: usize, vector: &Vector, mask: Option<&[u8]>) {
+    pub(super) fn keep_first(&mut self, groups: Groups<'_>, rows: usize, vector: &Vector, mask: Option<&[u8]>) {
         let State::First(first) = &mut self.state else { return };
         for_rows(rows, mask, |row| {
             let slot = &mut first[groups.of(row)];
@@ -297,7 +161,7 @@ impl Accumulator {
     }
 
     /// Adds values to the state, without counting them.
-    fn add_values(&mut self, groups: Groups<'_>, rows: usize, vector: Option<&Vector>, mask: Option<&[u8]>) {
+    pub(super) fn add_values(&mut self, groups: Groups<'_>, rows: usize, vector: Option<&Vector>, mask: Option<&[u8]>) {
         if let State::Spread(spread) = &mut self.state {
             let Some(vector) = vector else { return };
             let scale = unit(&self.argument);
@@ -575,7 +439,7 @@ fn round(value: f64, kind: &Type) -> f64 {
 }
 
 /// Returns which rows contribute: those in the mask whose value is not null.
-fn both<'m>(vector: &'m Vector, mask: Option<&'m [u8]>) -> Option<Cow<'m, [u8]>> {
+pub(super) fn both<'m>(vector: &'m Vector, mask: Option<&'m [u8]>) -> Option<Cow<'m, [u8]>> {
     match (vector.valid.as_deref(), mask) {
         (Some(valid), Some(mask)) => Some(valid.iter().zip(mask).map(|(a, b)| a & b).collect()),
         (Some(one), None) | (None, Some(one)) => Some(Cow::Borrowed(one)),
@@ -584,7 +448,7 @@ fn both<'m>(vector: &'m Vector, mask: Option<&'m [u8]>) -> Option<Cow<'m, [u8]>>
 }
 
 #[inline(always)]
-fn for_rows(rows: usize, mask: Option<&[u8]>, mut f: impl FnMut(usize)) {
+pub(super) fn for_rows(rows: usize, mask: Option<&[u8]>, mut f: impl FnMut(usize)) {
     match mask {
         None => (0..rows).for_each(f),
         Some(mask) => (0..rows).filter(|row| mask[*row] != 0).for_each(&mut f),

@@ -2,6 +2,7 @@
 
 mod accumulator;
 mod groups;
+mod partial;
 
 use std::{
     rc::Rc,
@@ -14,15 +15,15 @@ use tandem_column::{Result, Table};
 use tandem_pipeline::{AggregateFunction, Phase, SlotId};
 use tandem_plan::sink::{AggregatePlan, GroupLayout, PlannedAggregate};
 
-pub use accumulator::{Best, Partial};
+pub use partial::{Best, Partial};
 
 use super::{Finishing, Sink};
 use crate::{
     Contents, Error, MemoryBudget, Output, Reservation, Values, Vector,
     evaluate::Slots,
     frame::Frame,
-    job::Parallel,
     rows::{Chunk, to_table},
+    settings::Parallel,
 };
 
 /// From this many groups on, workers' tables are merged in parallel shares of the key space.

@@ -1,8 +1,8 @@
 //! The node above a plan that writes files: makes the staging, runs the plan into it, and puts the files in place.
 
 use std::fmt;
-use std::sync::Arc;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::listing::ListingTableUrl;

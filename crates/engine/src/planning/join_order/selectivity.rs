@@ -173,7 +173,7 @@ impl Estimator<'_> {
     fn interval_of(&self, operator: Comparison, left: &Expr, right: &Expr) -> Option<(ColumnId, Interval)> {
         let (column, value, operator) = match (strip(left), strip(right)) {
             (Expr::Slot(column), Expr::Literal(value, _)) => (*column, value, operator),
-            (Expr::Literal(value, _), Expr::Slot(column)) => (*column, value, mirror(operator)),
+            (Expr::Literal(value, _), Expr::Slot(column)) => (*column, value, operator.mirrored()),
             _ => return None,
         };
         let line = self.line(column)?;
@@ -304,15 +304,5 @@ fn strip(expr: &Expr) -> &Expr {
     match expr {
         Expr::Cast { input, kind, .. } if kind.is_integer() => strip(input),
         other => other,
-    }
-}
-
-fn mirror(operator: Comparison) -> Comparison {
-    match operator {
-        Comparison::Less => Comparison::Greater,
-        Comparison::LessOrEqual => Comparison::GreaterOrEqual,
-        Comparison::Greater => Comparison::Less,
-        Comparison::GreaterOrEqual => Comparison::LessOrEqual,
-        same => same,
     }
 }

@@ -1,0 +1,103 @@
+//! The end of a job: what all places contributed becomes its output, CPU workers and devices alike.
+
+use std::{
+    rc::Rc,
+    time::{Duration, Instant},
+};
+
+use tandem_column::Result;
+use tandem_plan::PhysicalStep;
+
+use crate::{
+    Contents, Contribution, Job, Output, Parallel, Reservation,
+    contribution::Counter,
+    frame::{Frame, Matches},
+    job::Operation,
+    sink::Finishing,
+};
+
+/// What one step did.
+#[derive(Clone, Debug, Default)]
+pub struct StepMetrics {
+    /// The pipeline's step that it is, or is a part of; `None` is the sink.
+    pub of: Option<usize>,
+    /// The step, for people.
+    pub label: String,
+    /// Rows that came in.
+    pub rows_in: u64,
+    /// Rows that went out.
+    pub rows_out: u64,
+    /// Time spent in it by all workers together.
+    pub time: Duration,
+    /// Bytes that the step's result takes, where it keeps any.
+    pub bytes: u64,
+    /// Rows and time were counted: devices count none of single steps.
+    pub counted: bool,
+}
+
+impl Job {
+    /// Merges all contributions into the output; tells what each step did.
+    ///
+    /// # Errors
+    /// Overflow of a sum, an exhausted memory budget, or what a residual expression raises.
+    pub fn finish(&self, mut all: Vec<Contribution>, parallel: Parallel<'_>) -> Result<(Output, Vec<StepMetrics>)> {
+        self.emit_unmatched(&mut all)?;
+        let began = Instant::now();
+        let steps = &self.physical.body.steps;
+        let mut counters = vec![Counter::default(); steps.len() + 1];
+        for contribution in &all {
+            counters.iter_mut().zip(&contribution.counters).for_each(|(sum, counter)| sum.add(counter));
+        }
+        let counted = all.is_empty() || all.iter().any(|contribution| !contribution.counters.is_empty());
+        let rows_in = all.iter().map(|contribution| contribution.rows).sum();
+        let mut contents: Vec<_> = all.into_iter().map(|contribution| contribution.contents).collect();
+        // What was collected is there until the output is, which is written once more, or twice where it is put in order.
+        let held: Vec<Reservation> = contents.iter_mut().filter_map(|contents| contents.hand_over()).collect();
+        let bytes = held.iter().map(Reservation::bytes).sum::<usize>().saturating_mul(self.sink.copies());
+        let _copies = Reservation::take(&self.settings.memory, "the result of a pipeline", bytes)?;
+        let output = match contents.as_slice() {
+            [Contents::Kept(table)] => Output::Rows(table.clone()),
+            _ => self.sink.finish(contents, &Finishing { schema: &self.physical.schema, parallel })?,
+        };
+        let metrics = |(step, counter): (&PhysicalStep, &Counter)| StepMetrics {
+            of: Some(step.of),
+            label: step.label.clone(),
+            rows_in: counter.rows_in,
+            rows_out: counter.rows_out,
+            time: counter.time,
+            bytes: 0,
+            counted,
+        };
+        let mut metrics: Vec<StepMetrics> = steps.iter().zip(&counters).map(metrics).collect();
+        metrics.push(StepMetrics {
+            of: None,
+            label: self.physical.sink.name().into(),
+            rows_in,
+            rows_out: output.rows() as u64,
+            time: counters.last().map_or(Duration::ZERO, |sink| sink.time) + began.elapsed(),
+            bytes: output.byte_len() as u64,
+            counted: true,
+        });
+        Ok((output, metrics))
+    }
+
+    /// Sends unmatched build rows, which joins emit at the end, through the steps behind them.
+    fn emit_unmatched(&self, all: &mut Vec<Contribution>) -> Result<()> {
+        if !self.physical.body.emits_build_rows() || all.iter().any(|contribution| contribution.unmatched) {
+            return Ok(());
+        }
+        let mut emitted = self.worker().contribution;
+        for (index, operation) in self.operations.iter().enumerate() {
+            let Operation::Probe(probe) = operation else { continue };
+            for entries in probe.unmatched().chunks(self.settings.vector_rows()) {
+                let mut frame = Frame::detached(&self.layout, entries.len());
+                frame.set_matches(probe.probe.lookup, Matches::Listed(Rc::new(entries.to_vec())));
+                self.advance(&mut emitted, frame, index + 1, self.physical.morsels.len())?;
+            }
+        }
+        if emitted.rows > 0 {
+            all.push(emitted);
+        }
+        Ok(())
+    }
+}
