@@ -3,7 +3,7 @@
 //! The host evaluates the expression once for each word, whatever it is made of; a kernel looks the row's code up.
 
 use tandem_column::{Dictionary, Error, Repr, Result, Type};
-use tandem_pipeline::{Expr, Slot, Value, evaluate};
+use tandem_pipeline::{Expr, Slot, Value, interpret::Evaluator};
 use tandem_plan::Origin;
 
 /// The most words of a dictionary that an expression is evaluated for: beyond, the CPU's loops are faster.
@@ -36,9 +36,11 @@ impl Mapping {
             _ => Value::string(String::from_utf8_lossy(word)),
         });
         let width = if self.expr.kind(&slots) == Type::Boolean { 1 } else { 8 };
+        let evaluator = Evaluator::new(&[]);
         let (mut numbers, mut nulls) = (Vec::new(), Vec::new());
         for word in std::iter::once(Value::Null).chain(words) {
-            let value = evaluate(&self.expr, &[word], &slots, &[])
+            let value = evaluator
+                .evaluate(&self.expr, &[word], &slots)
                 .map_err(|_| Error::unsupported("a word has no value: the CPU finds whether a row has it"))?;
             nulls.push(u8::from(value.is_null()));
             let number = match value {

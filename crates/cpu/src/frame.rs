@@ -7,7 +7,7 @@
 use std::{cell::RefCell, rc::Rc, sync::Arc};
 
 use tandem_column::{Bitmap, Column, Data, Part, Result, Type};
-use tandem_pipeline::{Slot, SlotId};
+use tandem_pipeline::{Slot, SlotId, scalar::pattern::Patterns};
 use tandem_plan::{Body, Origin, Physical};
 
 use crate::{
@@ -34,6 +34,8 @@ pub(crate) enum Matches {
 pub(crate) struct Layout {
     /// The pipeline.
     pub(crate) physical: Arc<Physical>,
+    /// The regular expressions of its steps.
+    pub(crate) patterns: Patterns,
     /// What text counts against while a frame has it.
     pub(crate) memory: Arc<MemoryBudget>,
 }
@@ -184,6 +186,10 @@ impl Slots for Frame<'_> {
 
     fn reserve(&self, bytes: usize) -> Result<()> {
         self.text.borrow_mut().add(bytes)
+    }
+
+    fn patterns(&self) -> Option<&Patterns> {
+        Some(&self.layout.patterns)
     }
 
     fn vector(&self, slot: SlotId) -> Result<Rc<Vector>> {

@@ -84,7 +84,8 @@ impl Job {
                 }
             }
         }
-        let layout = Layout { physical: physical.clone(), memory: settings.memory.clone() };
+        let layout =
+            Layout { physical: physical.clone(), patterns: Default::default(), memory: settings.memory.clone() };
         let sink = sink(&physical, settings);
         let (settings, emitted) = (settings.clone(), AtomicUsize::new(0));
         Job { physical, table, settings, layout, first, operations, sink, emitted }

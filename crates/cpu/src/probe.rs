@@ -13,7 +13,7 @@ use std::{
 };
 
 use tandem_column::{Result, Type};
-use tandem_pipeline::{JoinKind, SlotId, UserFunction};
+use tandem_pipeline::{JoinKind, SlotId, UserFunction, scalar::pattern::Patterns};
 use tandem_plan::{Build, PhysicalProbe};
 
 use crate::{
@@ -258,6 +258,9 @@ impl Slots for Pairs<'_, '_> {
     }
     fn reserve(&self, bytes: usize) -> Result<()> {
         self.text.borrow_mut().add(bytes)
+    }
+    fn patterns(&self) -> Option<&Patterns> {
+        self.frame.patterns()
     }
     fn kind(&self, slot: SlotId) -> &Type {
         match slot.checked_sub(self.first) {

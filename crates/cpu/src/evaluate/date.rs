@@ -6,7 +6,8 @@
 use tandem_column::Type;
 use tandem_pipeline::{DateField, scalar};
 
-use super::kernels::{map, map_flagged};
+use super::kernels::{Side, both_valid, map, map_flagged};
+use super::operand::Operand;
 use crate::vector::{Values, Vector};
 
 /// Days of 400 years.
@@ -103,4 +104,24 @@ pub(super) fn truncate(field: DateField, vector: &Vector, from: &Type, kind: &Ty
         }
     }
     Some(Vector { values: Values::Int(out), valid: vector.valid.clone() })
+}
+
+/// Counts the starts of a field between dates or timestamps without a zone; `None` where there is no loop.
+pub(super) fn difference(field: DateField, sides: [&Operand; 2], from: &Type, rows: usize) -> Option<Vector> {
+    let [start, end] = sides;
+    let valid = both_valid(start.valid(), end.valid());
+    let ordinal = |value: i64| match from {
+        Type::Timestamp(unit, _) => scalar::date::ordinal_timestamp(field, value, *unit),
+        _ => scalar::date::ordinal(field, value),
+    };
+    let at = |side: Side<'_, i64>, row: usize| match side {
+        Side::Rows(values) => values[row],
+        Side::One(value) => value,
+    };
+    let (start, end) = (start.ints()?, end.ints()?);
+    let is_valid = |row: usize| valid.as_ref().is_none_or(|valid| valid[row] != 0);
+    // What a null row holds need not be in the calendar.
+    let difference = |row: usize| if is_valid(row) { ordinal(at(end, row)) - ordinal(at(start, row)) } else { 0 };
+    let values = (0..rows).map(difference).collect();
+    Some(Vector { values: Values::Int(values), valid })
 }

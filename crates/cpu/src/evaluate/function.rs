@@ -4,7 +4,7 @@ use tandem_column::{Result, Type};
 use tandem_pipeline::{Expr, Function, Value};
 
 use super::operand::Operand;
-use super::{Evaluator, conditional, date, number, rowwise, text};
+use super::{Evaluator, bits, conditional, date, number, pattern, rowwise, text};
 
 /// Computes a built-in function.
 pub(super) fn function(
@@ -27,14 +27,23 @@ pub(super) fn function(
         }
         _ if !function.is_strict() => {}
         _ if operands.iter().any(Operand::is_null) => return Ok(Operand::Constant(Value::Null)),
+        Function::RegexpLike | Function::RegexpReplace | Function::RegexpMatch => {
+            if let Some(found) = pattern::regexp(evaluator, function, &operands, &kinds, kind)? {
+                return Ok(found);
+            }
+        }
         _ => {
             let fast = match (function, operands.as_slice()) {
                 (Function::Extract(field), [Operand::Vector(vector)]) => date::extract(field, vector, &kinds[0], kind),
                 (Function::Truncate(field), [Operand::Vector(vector)]) => {
                     date::truncate(field, vector, &kinds[0], kind)
                 }
+                (Function::DateDiff(field), [start, end]) if varies => {
+                    date::difference(field, [start, end], &kinds[0], evaluator.rows())
+                }
                 _ => text::fast(evaluator.slots, function, &operands, &kinds, kind)?
-                    .or_else(|| number::fast(function, &operands, &kinds, kind)),
+                    .or_else(|| number::fast(function, &operands, &kinds, kind))
+                    .or_else(|| bits::fast(function, &operands, kind)),
             };
             if let Some(vector) = fast {
                 return Ok(vector.into());

@@ -45,6 +45,18 @@ pub(super) fn most_bytes(function: Function, arguments: &[Value]) -> usize {
         (Function::Replace, [Value::String(value), Value::String(from), Value::String(to)]) => {
             scalar::text::most_replaced(value, from, to)
         }
+        (Function::Repeat, [Value::String(value), Value::Integer(count)]) => {
+            scalar::text::repeated_bytes(value, saturate(*count))
+        }
+        (Function::PadStart | Function::PadEnd, [Value::String(value), Value::Integer(length), rest @ ..]) => {
+            let fill = if let [Value::String(fill)] = rest { fill } else { " " };
+            scalar::text::padded_bytes(value, saturate(*length), fill)
+        }
         _ => 0,
     }
+}
+
+/// Brings a count to 64 bits.
+fn saturate(count: i128) -> i64 {
+    count.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }

@@ -7,6 +7,7 @@
 //! are computed on just the rows that need them, seen through a [`Subset`], so that rows which do not never raise.
 
 mod arithmetic;
+mod bits;
 mod cast;
 mod compare;
 mod conditional;
@@ -21,6 +22,7 @@ mod membership;
 mod meter;
 mod number;
 mod operand;
+mod pattern;
 mod rowwise;
 mod supports;
 mod text;
@@ -31,7 +33,7 @@ mod tests;
 use std::{cell::RefCell, rc::Rc, sync::Arc};
 
 use tandem_column::{Error, Result, Type};
-use tandem_pipeline::{Expr, Slot, SlotId, UserFunction, Value};
+use tandem_pipeline::{Expr, Slot, SlotId, UserFunction, Value, scalar::pattern::Patterns};
 
 use crate::vector::{Values, Vector, bytes};
 use operand::Operand;
@@ -51,6 +53,10 @@ pub trait Slots {
     /// Exhausted if the memory budget is used up.
     fn reserve(&self, _bytes: usize) -> Result<()> {
         Ok(())
+    }
+    /// Returns where compiled regular expressions are kept; none where each evaluation compiles its own.
+    fn patterns(&self) -> Option<&Patterns> {
+        None
     }
     /// Returns the slots with their names, so that errors can name them; none where names are not known.
     fn named(&self) -> &[Slot] {
@@ -109,6 +115,10 @@ impl Slots for Subset<'_> {
 
     fn kind(&self, slot: SlotId) -> &Type {
         self.slots.kind(slot)
+    }
+
+    fn patterns(&self) -> Option<&Patterns> {
+        self.slots.patterns()
     }
 
     fn named(&self) -> &[Slot] {

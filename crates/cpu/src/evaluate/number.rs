@@ -1,14 +1,17 @@
-//! Functions of one number that give a float.
+//! Functions of numbers that give a float.
 
 use tandem_column::Type;
 use tandem_pipeline::{Function, scalar};
 
-use super::kernels::map;
+use super::kernels::{both_valid, map, map2};
 use super::operand::Operand;
 use crate::vector::{Values, Vector};
 
 /// Computes a function of a vector of numbers; `None` where there is no loop for it.
 pub(super) fn fast(function: Function, operands: &[Operand], kinds: &[Type], kind: &Type) -> Option<Vector> {
+    if let (Function::ArcTan2, [y, x], Type::Float64) = (function, operands, kind) {
+        return binary(y, x, f64::atan2);
+    }
     let ([Operand::Vector(vector)], [from]) = (operands, kinds) else { return None };
     if !kind.is_float() {
         return None;
@@ -48,4 +51,13 @@ fn floats(values: &Values, from: &Type) -> Option<Vec<f64>> {
         Values::Wide(values) if from.is_numeric() => Some(map(values, |value| value as f64 / power)),
         _ => None,
     }
+}
+
+/// Computes a function of two floats, one of which varies.
+fn binary(left: &Operand, right: &Operand, f: impl Fn(f64, f64) -> f64) -> Option<Vector> {
+    if matches!((left, right), (Operand::Constant(_), Operand::Constant(_))) {
+        return None;
+    }
+    let values = map2(left.floats()?, right.floats()?, f);
+    Some(Vector { values: Values::Float(values), valid: both_valid(left.valid(), right.valid()) })
 }

@@ -5,7 +5,8 @@
 
 use tandem_column::{Result, Type};
 use tandem_pipeline::{
-    Arithmetic, ArithmeticOperator, Comparison, Expr, Failure, Function, Overflow, Slot, Value, interpret, scalar,
+    Arithmetic, ArithmeticOperator, Comparison, Expr, Failure, Function, Overflow, Slot, Value, interpret,
+    scalar::{self, pattern::Patterns},
 };
 
 use super::Evaluator;
@@ -139,10 +140,11 @@ pub(super) fn function(
     kinds: &[Type],
     kind: &Type,
 ) -> Result<Operand> {
-    let mut meter = Meter::new(evaluator.slots);
+    let (mut meter, own) = (Meter::new(evaluator.slots), Patterns::default());
+    let patterns = evaluator.slots.patterns().unwrap_or(&own);
     compute(evaluator, kind, operands, kinds, |values| {
         meter.reach(most_bytes(function, values))?;
-        scalar::function(function, kind, kinds, values)
+        scalar::function_with(patterns, function, kind, kinds, values)
     })
 }
 

@@ -1,7 +1,10 @@
 //! Text functions of one varying argument: over all rows, or over a dictionary's distinct values where these are fewer.
 
 use tandem_column::{Result, Type};
-use tandem_pipeline::{Function, Value, scalar};
+use tandem_pipeline::{
+    Function, Value,
+    scalar::{self, text::MOST_TEXT},
+};
 
 use super::Slots;
 use super::meter::Meter;
@@ -28,7 +31,7 @@ pub(super) fn measure<R: Copy + Default>(values: &Values, f: impl Fn(&[u8]) -> R
 }
 
 /// Computes a text of each text, which `f` appends; `most` tells how long it may become.
-fn rewrite(
+pub(super) fn rewrite(
     slots: &dyn Slots,
     values: &Values,
     most: impl Fn(&str) -> usize,
@@ -158,9 +161,70 @@ pub(super) fn fast(
                 out.extend_from_slice(scalar::text::replace(value, from, to).as_bytes());
             })?
         }
+        (InitCap, []) => {
+            rewrite(slots, values, three, |value, out| out.extend_from_slice(scalar::text::initcap(value).as_bytes()))?
+        }
+        (Md5, []) => rewrite(
+            slots,
+            values,
+            |_| 32,
+            |value, out| {
+                out.extend_from_slice(scalar::digest::md5(value.as_bytes()).as_bytes());
+            },
+        )?,
+        (Sha256, []) => rewrite(
+            slots,
+            values,
+            |_| 32,
+            |value, out| {
+                out.extend_from_slice(&scalar::digest::sha256(value.as_bytes()));
+            },
+        )?,
+        (SplitPart, [Value::String(separator), Value::Integer(number)]) if *number != 0 => {
+            let Ok(number) = i64::try_from(*number) else { return Ok(None) };
+            slice(slots, values, |value| scalar::text::split_part(value, separator, number).unwrap_or_default())?
+        }
+        (Translate, [Value::String(from), Value::String(to)]) => {
+            // A character has at most four bytes.
+            rewrite(
+                slots,
+                values,
+                |value| value.len().saturating_mul(4),
+                |value, out| {
+                    out.extend_from_slice(scalar::text::translate(value, from, to).as_bytes());
+                },
+            )?
+        }
+        (Repeat, [Value::Integer(count)]) => {
+            let Ok(count) = i64::try_from(*count) else { return Ok(None) };
+            let most = |value: &str| scalar::text::repeated_bytes(value, count);
+            if !fits(values, most) {
+                return Ok(None);
+            }
+            rewrite(slots, values, most, |value, out| {
+                (0..count).take_while(|_| !value.is_empty()).for_each(|_| out.extend_from_slice(value.as_bytes()));
+            })?
+        }
+        (PadStart | PadEnd, [Value::Integer(length), fill @ ..]) => {
+            let fill = if let [Value::String(fill)] = fill { fill } else { " " };
+            let Ok(length) = i64::try_from(*length) else { return Ok(None) };
+            let most = |value: &str| scalar::text::padded_bytes(value, length, fill);
+            if length > MOST_TEXT as i64 || !fits(values, most) {
+                return Ok(None);
+            }
+            rewrite(slots, values, most, |value, out| {
+                let padded = scalar::text::pad(value, length, fill, function == PadStart);
+                out.extend_from_slice(padded.unwrap_or_default().as_bytes());
+            })?
+        }
         _ => return Ok(None),
     };
     Ok(Some(Vector { values: out, valid: vector.valid.clone() }))
+}
+
+/// Tells whether what is made of each text is within what a column holds; if not, some rows may raise an error.
+pub(super) fn fits(values: &Values, most: impl Fn(&str) -> usize) -> bool {
+    measure(values, |value| most(text(value))).into_iter().all(|bytes| bytes <= MOST_TEXT)
 }
 
 fn slice(slots: &dyn Slots, values: &Values, f: impl Fn(&str) -> &str) -> Result<Values> {

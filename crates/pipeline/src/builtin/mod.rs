@@ -132,6 +132,12 @@ functions! {
             [Instant] => Int32, Partial, "", "a field of a date or time (with a zone: in it); null outside the calendar";
         Truncate(DateField) = 4, "truncate", sql ["date_trunc"], spark [],
             [Instant] => First, Strict, "a start outside the type", "the start of the field that it lies in";
+        ToDate = 52, "to_date", sql ["to_date"], spark [],
+            [Text, Text, Repeated(&Text)] => Date, Strict, "a text of none of the formats",
+            "the date that a text says in the first of some formats of strftime that fits";
+        DateDiff(DateField) = 53, "date_diff", sql ["date_diff"], spark [],
+            [PlainInstant, AsFirst] => Int64, Strict, "",
+            "how many starts of the field (years, months, weeks from Monday, …) lie after the first and not after the second";
     }
     Text {
         Upper = 5, "upper", sql ["upper"], spark [],
@@ -170,6 +176,37 @@ functions! {
             [Text, Text] => Boolean, Strict, "", "whether the text contains the second";
         Reverse = 21, "reverse", sql ["reverse"], spark [],
             [Text] => Text, Strict, "", "the characters in reverse order";
+        SplitPart = 44, "split_part", sql ["split_part"], spark [],
+            [Text, Text, Integer] => Text, Strict, "part 0",
+            "the part with a number from 1 (−1: the last) between occurrences of the second text; empty if there is none";
+        PadStart = 45, "pad_start", sql ["lpad"], spark ["StringLPad"],
+            [Text, Integer, Optional(&Text)] => Text, Strict, "a result of more than 2 GB",
+            "the text cut to so many characters, or filled up at its start with spaces or a given text";
+        PadEnd = 46, "pad_end", sql ["rpad"], spark ["StringRPad"],
+            [Text, Integer, Optional(&Text)] => Text, Strict, "a result of more than 2 GB",
+            "the text cut to so many characters, or filled up at its end with spaces or a given text";
+        InitCap = 47, "initcap", sql ["initcap"], spark [],
+            [Text] => Text, Strict, "", "the text with each word in small letters but its first";
+        Repeat = 48, "repeat", sql ["repeat"], spark ["StringRepeat"],
+            [Text, Integer] => Text, Strict, "a result of more than 2 GB", "the text so many times; negative: none";
+        Translate = 49, "translate", sql ["translate"], spark ["StringTranslate"],
+            [Text, Text, Text] => Text, Strict, "",
+            "the text with each character of the second replaced by that at its place in the third, or removed";
+        Md5 = 39, "md5", sql ["md5"], spark ["Md5"],
+            [TextOrBytes] => Text, Strict, "", "the MD5 digest in hexadecimal digits";
+        Sha256 = 40, "sha256", sql ["sha256"], spark [],
+            [TextOrBytes] => Bytes, Strict, "", "the SHA-256 digest";
+    }
+    Pattern {
+        RegexpLike = 41, "regexp_like", sql ["regexp_like", "~"], spark [],
+            [Text, Text, Optional(&Text)] => Boolean, Strict, "a pattern that is none",
+            "whether a regular expression, with flags, matches somewhere";
+        RegexpReplace = 42, "regexp_replace", sql ["regexp_replace"], spark [],
+            [Text, Text, Text, Optional(&Text)] => Text, Strict, "a pattern that is none; a result of more than 2 GB",
+            "the text with the first match (flag g: all) replaced; in the third, \\1 is the first group";
+        RegexpMatch = 43, "regexp_match", sql ["regexp_match"], spark [],
+            [Text, Text, Integer, Optional(&Text)] => Text, Partial, "a pattern that is none",
+            "the group with a number from 1 of the first match, the match if it has no groups; null without one";
     }
     Number {
         Abs = 22, "abs", sql ["abs"], spark ["Abs"],
@@ -203,6 +240,26 @@ functions! {
             [Number] => Float, Strict, "", "the tangent";
         ArcTan = 36, "atan", sql ["atan"], spark [],
             [Number] => Float, Strict, "", "the angle with this tangent";
+        CubeRoot = 50, "cbrt", sql ["cbrt"], spark [],
+            [Number] => Float, Strict, "", "the cube root";
+        ArcTan2 = 51, "atan2", sql ["atan2"], spark [],
+            [Number, Number] => Float, Strict, "", "the angle of the point (second, first)";
+    }
+    Bit {
+        BitAnd = 54, "bit_and", sql ["&"], spark ["BitwiseAnd"],
+            [SameInteger, SameInteger] => First, Strict, "", "the bits that both have";
+        BitOr = 55, "bit_or", sql ["|"], spark ["BitwiseOr"],
+            [SameInteger, SameInteger] => First, Strict, "", "the bits that either has";
+        BitXor = 56, "bit_xor", sql ["^", "#"], spark ["BitwiseXor"],
+            [SameInteger, SameInteger] => First, Strict, "", "the bits that one has and the other has not";
+        BitNot = 57, "bit_not", sql [], spark ["BitwiseNot"],
+            [SameInteger] => First, Strict, "", "the bits that it has not";
+        ShiftLeft = 58, "shift_left", sql ["<<"], spark ["ShiftLeft"],
+            [SameInteger, SameInteger] => First, Strict, "",
+            "the bits moved up by the second, modulo the width of the type";
+        ShiftRight = 59, "shift_right", sql [">>"], spark ["ShiftRight"],
+            [SameInteger, SameInteger] => First, Strict, "",
+            "the bits moved down by the second, modulo the width of the type; the sign stays";
     }
 }
 
@@ -216,7 +273,7 @@ impl Function {
     /// Returns the field of dates that is a part of it.
     pub fn field(self) -> Option<DateField> {
         match self {
-            Function::Extract(field) | Function::Truncate(field) => Some(field),
+            Function::Extract(field) | Function::Truncate(field) | Function::DateDiff(field) => Some(field),
             _ => None,
         }
     }

@@ -20,7 +20,10 @@ pub enum Argument {
     TextOrBytes,
     Integer,                       // of any width
     Number,                        // an integer, decimal or float
+    SameInteger,                   // an integer of the result's type
     Instant,                       // a date, timestamp or, where it has the function's field, a time
+    PlainInstant,                  // a date or a timestamp without a zone
+    AsFirst,                       // of the first argument's type
     Optional(&'static Argument),   // may be left out
     Repeated(&'static Argument),   // any number of them, none too
 }
@@ -32,7 +35,10 @@ pub enum Argument {
 pub enum Gives {
     Boolean,
     Int32,
+    Int64,
     Text,
+    Bytes,
+    Date,
     Float,                         // of either width, as the producer says
     First,                         // the first argument's type
     Rounded,                       // the first argument's type; of a decimal, a decimal of any digits
@@ -59,7 +65,10 @@ impl fmt::Display for Argument {
             Argument::TextOrBytes => f.write_str("text or bytes"),
             Argument::Integer => f.write_str("integer"),
             Argument::Number => f.write_str("number"),
+            Argument::SameInteger => f.write_str("integer"),
             Argument::Instant => f.write_str("date or time"),
+            Argument::PlainInstant => f.write_str("date or time"),
+            Argument::AsFirst => f.write_str("same"),
             Argument::Optional(argument) => write!(f, "[{argument}]"),
             Argument::Repeated(argument) => write!(f, "{argument} …"),
         }
@@ -71,7 +80,10 @@ impl fmt::Display for Gives {
         f.write_str(match self {
             Gives::Boolean => "boolean",
             Gives::Int32 => "int32",
+            Gives::Int64 => "int64",
             Gives::Text => "text",
+            Gives::Bytes => "bytes",
+            Gives::Date => "date",
             Gives::Float => "float",
             Gives::First | Gives::Rounded => "same",
             Gives::SignOf => "same or float",
@@ -104,6 +116,14 @@ impl Argument {
             Argument::TextOrBytes => is(matches!(given, Type::String | Type::Binary), "text or bytes"),
             Argument::Integer => is(given.is_integer(), "an integer"),
             Argument::Number => is(given.is_numeric(), "a number"),
+            Argument::SameInteger => match kind.is_integer() {
+                true => same(given, kind, "an argument"),
+                false => Err(format!("its result is an integer, not {kind}")),
+            },
+            Argument::AsFirst => Ok(()),
+            Argument::PlainInstant => {
+                is(matches!(given, Type::Date | Type::Timestamp(_, None)), "a date or a timestamp without a zone")
+            }
             Argument::Instant => {
                 let timed = matches!(function.field(), Some(DateField::Hour | DateField::Minute | DateField::Second));
                 match given {
@@ -167,6 +187,11 @@ impl Function {
             self.argument(place).map_or(Ok(()), |argument| argument.check(self, given, kind))?;
         }
         let first = arguments.first().unwrap_or(&Type::Null);
+        for (place, given) in arguments.iter().enumerate().filter(|_| *first != Type::Null) {
+            if self.argument(place) == Some(Argument::AsFirst) {
+                same(given, first, "an argument")?;
+            }
+        }
         let decimals = matches!((first, kind), (Type::Decimal { .. }, Type::Decimal { .. }));
         match self.entry().gives {
             Gives::Float if kind.is_float() => Ok(()),
@@ -186,7 +211,10 @@ impl Function {
         match self.entry().gives {
             Gives::Boolean => Type::Boolean,
             Gives::Int32 => Type::Int32,
+            Gives::Int64 => Type::Int64,
             Gives::Text => Type::String,
+            Gives::Bytes => Type::Binary,
+            Gives::Date => Type::Date,
             Gives::Float => Type::Float64,
             Gives::First | Gives::Rounded | Gives::SignOf => arguments.first().cloned().unwrap_or(Type::Null),
         }

@@ -5,7 +5,10 @@ use std::{cell::Cell, sync::Arc};
 use tandem_column::{Error, Result};
 
 use super::call;
-use crate::{Arithmetic, Expr, Failure, Slot, UserFunction, Value, scalar};
+use crate::{
+    Arithmetic, Expr, Failure, Slot, UserFunction, Value,
+    scalar::{self, pattern::Patterns},
+};
 
 /// Statements that one query may execute in user functions before it is stopped.
 pub const STEP_LIMIT: u64 = 10_000_000;
@@ -29,6 +32,8 @@ pub struct Evaluator<'a> {
     pub(super) steps: Cell<u64>,
     /// User functions that are active.
     pub(super) depth: Cell<usize>,
+    /// The regular expressions that were compiled.
+    patterns: Patterns,
     /// Elements that lists got since the outermost of them began.
     pub(super) elements: Cell<usize>,
 }
@@ -36,7 +41,13 @@ pub struct Evaluator<'a> {
 impl<'a> Evaluator<'a> {
     /// Makes an evaluator with all steps left.
     pub fn new(functions: &'a [Arc<UserFunction>]) -> Evaluator<'a> {
-        Evaluator { functions, steps: Cell::new(STEP_LIMIT), depth: Cell::new(0), elements: Cell::new(0) }
+        Evaluator {
+            functions,
+            steps: Cell::new(STEP_LIMIT),
+            depth: Cell::new(0),
+            patterns: Patterns::default(),
+            elements: Cell::new(0),
+        }
     }
 
     /// Evaluates an expression for one row.
@@ -92,7 +103,7 @@ impl<'a> Evaluator<'a> {
             Expr::Function { function, arguments, kind } => {
                 let types: Vec<_> = arguments.iter().map(|argument| argument.kind(slots)).collect();
                 let values = arguments.iter().map(value).collect::<Result<Vec<_>>>()?;
-                scalar::function(*function, kind, &types, &values)
+                scalar::function_with(&self.patterns, *function, kind, &types, &values)
             }
             Expr::Call { function, arguments, .. } => {
                 let values = arguments.iter().map(value).collect::<Result<Vec<_>>>()?;

@@ -66,9 +66,9 @@ fn what_is_not_known_is_refused() {
     let filter = |expr| super::Step { step: Some(step::Step::Filter(super::Expr { expr: Some(expr) })) };
     let slot = refused(|query| query.pipelines[0].steps.push(filter(expr::Expr::Slot(u32::MAX))));
     assert!(slot.contains("slot"), "{slot}");
-    let function = FunctionCall { function: 99, ..FunctionCall::default() };
+    let function = FunctionCall { function: 999, ..FunctionCall::default() };
     let function = refused(|query| query.pipelines[0].steps.push(filter(expr::Expr::Function(function))));
-    assert!(function.contains("one release (number 99)"), "{function}");
+    assert!(function.contains("one release (number 999)"), "{function}");
     let upper = FunctionCall { function: Function::Upper as i32, field: 1, ..FunctionCall::default() };
     let upper = refused(|query| query.pipelines[0].steps.push(filter(expr::Expr::Function(upper))));
     assert!(upper.contains("takes no field"), "{upper}");

@@ -98,15 +98,29 @@ impl Maker<'_> {
         // Rounding an integer to tens may leave its type.
         let most = if function == Function::Round && kind.is_integer() { least } else { most.min(least + 2) };
         let count = least + below(self.rng, most - least + 1);
-        let arguments = (0..count).map(|place| self.argument(function, place, kind, depth - 1)).collect();
+        let mut arguments: Vec<Expr> = Vec::with_capacity(count);
+        for place in 0..count {
+            let first = arguments.first().map_or(Type::Null, |first| first.kind(self.slots));
+            arguments.push(self.argument(function, place, kind, &first, depth - 1));
+        }
         Expr::Function { function, arguments, kind: kind.clone() }
     }
 
     /// Makes an argument of a function that gives `kind`, within what it takes without failing.
-    fn argument(&mut self, function: Function, place: usize, kind: &Type, depth: usize) -> Expr {
+    fn argument(&mut self, function: Function, place: usize, kind: &Type, first: &Type, depth: usize) -> Expr {
         let gives = function.entry().gives;
         let integer = |value: usize, low: i128| Expr::Literal(Value::Integer(low + value as i128), Type::Int64);
+        let text = |text: &&str| Expr::Literal(Value::string(*text), Type::String);
+        use Function::{RegexpLike, RegexpMatch, RegexpReplace};
         match (function, place) {
+            (Function::SplitPart | RegexpMatch, 2) => return integer(below(self.rng, 3), 1),
+            (RegexpLike | RegexpMatch | RegexpReplace, 1) => {
+                let patterns = ["", "a", "^a|b$", "(a)(x)?(.)", "[^a-z]+", "\\w+\\s*", "(?i)R", "é.", ".*"];
+                return text(pick(self.rng, &patterns));
+            }
+            (RegexpReplace, 2) => return text(pick(self.rng, &["", "-", "\\1\\2", "<\\0>", "$1", "\\\\1\\x"])),
+            (RegexpLike | RegexpMatch, _) if place > 1 => return text(pick(self.rng, &["", "i", "s"])),
+            (RegexpReplace, 3) => return text(pick(self.rng, &["", "g", "ig", "i"])),
             (Function::Substring, 2) => return integer(below(self.rng, 8), 0),
             (Function::Power, 1) => return Expr::Literal(Value::Float(2.0), Type::Float64),
             _ => {}
@@ -115,7 +129,8 @@ impl Maker<'_> {
             Argument::Integer => integer(below(self.rng, 12), -4),
             Argument::Text | Argument::TextOrBytes => self.of(&Type::String, depth),
             Argument::Number if gives == Gives::Float => self.of(&Type::Float64, depth),
-            Argument::Instant if gives != Gives::First => {
+            Argument::AsFirst => self.of(first, depth),
+            Argument::Instant | Argument::PlainInstant if gives != Gives::First => {
                 let from = pick(self.rng, &[Type::Date, Type::Timestamp(TimeUnit::Microsecond, None)]).clone();
                 self.of(&from, depth)
             }
@@ -240,6 +255,7 @@ fn cannot_fail(function: Function, kind: &Type) -> bool {
     let decimal = matches!(kind, Type::Decimal { .. });
     match function {
         Substring | Replace | Power | Truncate(_) => true,
+        SplitPart | PadStart | PadEnd | Repeat | RegexpLike | RegexpReplace | RegexpMatch => true,
         Abs => !kind.is_integer(),
         // Of a decimal they may carry into one more digit: see `decimal`.
         Sign | Round | Floor | Ceil => !decimal,

@@ -4,8 +4,11 @@
 //! covers, −262143 to 262142; outside them a field is null. Zoned timestamps are taken in their zone.
 
 use arrow_array::timezone::Tz;
-use chrono::{DateTime, LocalResult, NaiveDateTime, Offset, TimeDelta, TimeZone};
-use tandem_column::TimeUnit;
+use chrono::{
+    DateTime, LocalResult, NaiveDateTime, Offset, TimeDelta, TimeZone,
+    format::{Parsed, StrftimeItems, parse},
+};
+use tandem_column::{Error, Result, TimeUnit};
 
 use crate::DateField;
 
@@ -161,4 +164,51 @@ fn from_local(seconds: i64, zone: Tz, ahead: i64) -> Option<i64> {
             Some(earlier.timestamp() + gap.num_seconds())
         }
     }
+}
+
+/// Returns how many fields (years, months, weeks, …) lie between a date and 1970, counting those that have begun.
+pub fn ordinal(field: DateField, days: i64) -> i64 {
+    let (year, month, _) = civil_from_days(days);
+    match field {
+        DateField::Year => year,
+        DateField::Quarter => year * 4 + (month - 1) / 3,
+        DateField::Month => year * 12 + month - 1,
+        DateField::Week => (days + 3).div_euclid(7),
+        DateField::Hour => days * 24,
+        DateField::Minute => days * 24 * 60,
+        DateField::Second => days * DAY,
+        DateField::Day | DateField::DayOfWeek | DateField::DayOfYear => days,
+    }
+}
+
+/// Returns the same of a timestamp without a zone.
+pub fn ordinal_timestamp(field: DateField, value: i64, unit: TimeUnit) -> i64 {
+    let seconds = value.div_euclid(unit.per_second());
+    match field {
+        DateField::Hour => seconds.div_euclid(3600),
+        DateField::Minute => seconds.div_euclid(60),
+        DateField::Second => seconds,
+        _ => ordinal(field, seconds.div_euclid(DAY)),
+    }
+}
+
+/// Returns the date that a text says in a format of `chrono` (as `strftime`); a time of day in it is read and dropped, with an
+/// offset from UTC after bringing it to UTC.
+///
+/// # Errors
+/// Input, if the text is not of the format.
+pub fn parse_date(text: &str, format: &str) -> Result<i64> {
+    let wrong = |reason: chrono::ParseError| {
+        Error::input(format!("cannot read a date from '{text}' in the format '{format}': {reason}"))
+    };
+    let mut parsed = Parsed::new();
+    parse(&mut parsed, text, StrftimeItems::new(format)).map_err(wrong)?;
+    let date = match parsed.to_datetime() {
+        Ok(instant) => instant.naive_utc().date(),
+        Err(_) => {
+            let local = parsed.to_naive_datetime_with_offset(0).map(|local| local.date());
+            local.or_else(|_| parsed.to_naive_date()).map_err(wrong)?
+        }
+    };
+    Ok(date.signed_duration_since(DateTime::UNIX_EPOCH.date_naive()).num_days())
 }

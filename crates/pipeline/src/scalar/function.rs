@@ -2,17 +2,33 @@
 
 use tandem_column::{Error, Result, Type};
 
-use super::{arithmetic::zone, compare, date, fault, number, text};
+use super::{
+    arithmetic::zone,
+    bits, compare, date, digest, fault, number,
+    pattern::{Patterns, Replacement},
+    text::{self, MOST_TEXT},
+};
 use crate::{DateField, Function, Value};
-
-/// Bytes of a text that Arrow's columns hold.
-const MOST_TEXT: usize = i32::MAX as usize;
 
 /// Computes a built-in function of values whose types are given.
 ///
 /// # Errors
 /// If a value is outside the function's domain; if the function is not defined for the types.
 pub fn function(function: Function, kind: &Type, types: &[Type], arguments: &[Value]) -> Result<Value> {
+    function_with(&Patterns::default(), function, kind, types, arguments)
+}
+
+/// Computes a built-in function, keeping the patterns that it compiles.
+///
+/// # Errors
+/// As [`function`].
+pub fn function_with(
+    patterns: &Patterns,
+    function: Function,
+    kind: &Type,
+    types: &[Type],
+    arguments: &[Value],
+) -> Result<Value> {
     match function {
         Function::Coalesce => {
             return Ok(arguments.iter().find(|value| !value.is_null()).cloned().unwrap_or(Value::Null));
@@ -57,6 +73,40 @@ pub fn function(function: Function, kind: &Type, types: &[Type], arguments: &[Va
             let (base, exponent) = (number::to_float(base, from)?, number::to_float(exponent, &types[1])?);
             Ok(number::from_float(number::power(base, exponent)?, kind))
         }
+        Function::ArcTan2 => {
+            let [y, x] = arguments else { return Err(arity(function, arguments.len())) };
+            let (y, x) = (number::to_float(y, from)?, number::to_float(x, &types[1])?);
+            Ok(number::from_float(y.atan2(x), kind))
+        }
+        Function::BitAnd
+        | Function::BitOr
+        | Function::BitXor
+        | Function::BitNot
+        | Function::ShiftLeft
+        | Function::ShiftRight => {
+            let right = if function == Function::BitNot { first } else { arguments.get(1).unwrap_or(first) };
+            let (Value::Integer(left), Value::Integer(right)) = (first, right) else {
+                return Err(fault::misfit("a function of bits", right));
+            };
+            let found = bits::compute(function, *left, *right, kind);
+            found.map(Value::Integer).ok_or_else(|| arity(function, arguments.len()))
+        }
+        Function::DateDiff(field) => {
+            let [start, end] = arguments else { return Err(arity(function, arguments.len())) };
+            Ok(Value::Integer((ordinal(field, end, from)? - ordinal(field, start, from)?).into()))
+        }
+        Function::ToDate => to_date(arguments),
+        Function::Md5 | Function::Sha256 => {
+            let bytes = match first {
+                Value::Binary(bytes) => bytes,
+                Value::String(text) => text.as_bytes(),
+                other => return Err(fault::misfit("a digest", other)),
+            };
+            Ok(match function {
+                Function::Md5 => Value::string(digest::md5(bytes)),
+                _ => Value::Binary(digest::sha256(bytes).as_slice().into()),
+            })
+        }
         Function::OctetLength => match first {
             Value::Binary(bytes) => Ok(Value::Integer(text::octet_length(bytes).into())),
             Value::String(text) => Ok(Value::Integer(text::octet_length(text.as_bytes()).into())),
@@ -67,13 +117,13 @@ pub fn function(function: Function, kind: &Type, types: &[Type], arguments: &[Va
                 let value = number::unary(function, number::to_float(first, from)?).unwrap_or(f64::NAN);
                 Ok(number::from_float(value, kind))
             }
-            None => of_text(function, arguments),
+            None => of_text(patterns, function, arguments),
         },
     }
 }
 
 /// Computes a function of text.
-fn of_text(function: Function, arguments: &[Value]) -> Result<Value> {
+fn of_text(patterns: &Patterns, function: Function, arguments: &[Value]) -> Result<Value> {
     let first = string(arguments, 0)?;
     let optional = |index: usize| arguments.get(index).map(|_| string(arguments, index)).transpose();
     Ok(match function {
@@ -101,6 +151,33 @@ fn of_text(function: Function, arguments: &[Value]) -> Result<Value> {
         Function::EndsWith => Value::Boolean(first.ends_with(string(arguments, 1)?)),
         Function::Contains => Value::Boolean(first.contains(string(arguments, 1)?)),
         Function::Reverse => Value::string(text::reverse(first)),
+        Function::SplitPart => Value::string(text::split_part(first, string(arguments, 1)?, integer(arguments, 2)?)?),
+        Function::PadStart | Function::PadEnd => {
+            let fill = optional(2)?.unwrap_or(" ");
+            Value::string(text::pad(first, integer(arguments, 1)?, fill, function == Function::PadStart)?)
+        }
+        Function::InitCap => Value::string(text::initcap(first)),
+        Function::Repeat => Value::string(text::repeat(first, integer(arguments, 1)?)?),
+        Function::Translate => Value::string(text::translate(first, string(arguments, 1)?, string(arguments, 2)?)),
+        Function::RegexpLike => {
+            let pattern = patterns.compile(string(arguments, 1)?, optional(2)?.unwrap_or_default())?;
+            Value::Boolean(pattern.is_match(first))
+        }
+        Function::RegexpReplace => {
+            let (flags, all) = Replacement::flags(optional(3)?.unwrap_or_default());
+            let pattern = patterns.compile(string(arguments, 1)?, &flags)?;
+            let replacement = Replacement::new(pattern, string(arguments, 2)?, all);
+            if replacement.most(first) > MOST_TEXT {
+                return Err(Error::exhausted(
+                    "REGEXP_REPLACE gives a text of more than 2 GB: replace less, or by less",
+                ));
+            }
+            Value::string(replacement.replace(first))
+        }
+        Function::RegexpMatch => {
+            let pattern = patterns.compile(string(arguments, 1)?, optional(3)?.unwrap_or_default())?;
+            pattern.group(first, integer(arguments, 2)?).map_or(Value::Null, Value::string)
+        }
         other => return Err(Error::internal(format!("function {} is not one of text", other.name()))),
     })
 }
@@ -130,6 +207,29 @@ fn truncate(field: DateField, value: &Value, kind: &Type) -> Result<Value> {
     };
     let found = found.map(|found| Value::Integer(found.into())).filter(|found| found.fits(kind));
     found.ok_or_else(|| fault::overflow_of("truncation", &value.to_string(), kind))
+}
+
+/// Returns how many fields have begun before a date or timestamp without a zone.
+fn ordinal(field: DateField, value: &Value, kind: &Type) -> Result<i64> {
+    let number = instant(value)?;
+    match kind {
+        Type::Date => Ok(date::ordinal(field, number)),
+        Type::Timestamp(unit, None) => Ok(date::ordinal_timestamp(field, number, *unit)),
+        other => Err(fault::unsupported("date_diff", other)),
+    }
+}
+
+/// Reads a date by the first of some formats that fits.
+fn to_date(arguments: &[Value]) -> Result<Value> {
+    let text = string(arguments, 0)?;
+    let mut found = Err(arity(Function::ToDate, arguments.len()));
+    for place in 1..arguments.len() {
+        found = date::parse_date(text, string(arguments, place)?);
+        if found.is_ok() {
+            break;
+        }
+    }
+    found.map(|days| Value::Integer(days.into()))
 }
 
 /// Reads a date, time or timestamp.

@@ -7,20 +7,23 @@
 pub mod aggregate;
 pub mod arithmetic;
 pub mod arrow;
+pub mod bits;
 pub mod cast;
 pub mod compare;
 pub mod date;
 pub mod decimal;
+pub mod digest;
 pub mod fault;
 pub mod function;
 pub mod like;
 pub mod number;
+pub mod pattern;
 pub mod text;
 
 pub use arithmetic::{arithmetic, negate};
 pub use cast::cast;
 pub use compare::{compare, holds, order, order_nulls};
-pub use function::function;
+pub use function::{function, function_with};
 
 #[cfg(test)]
 mod tests;

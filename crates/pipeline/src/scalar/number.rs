@@ -102,6 +102,7 @@ pub fn floor(value: &Value, from: &Type, up: bool, kind: &Type) -> Result<Value>
 pub fn unary(function: Function, value: f64) -> Option<f64> {
     Some(match function {
         Function::SquareRoot => value.sqrt(),
+        Function::CubeRoot => value.cbrt(),
         Function::Exp => value.exp(),
         Function::Ln => value.ln(),
         Function::Log10 => value.log10(),

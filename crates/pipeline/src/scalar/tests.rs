@@ -6,6 +6,7 @@ use arrow_array::{Array, ArrayRef, Datum, Scalar, StringArray};
 use arrow_cast::{CastOptions, cast_with_options};
 use tandem_column::{Class, TimeUnit, Type};
 
+use super::{bits, date, digest, pattern, text};
 use crate::{
     ArithmeticOperator::{self, *},
     DateField, Failure, Function, Overflow, Value,
@@ -383,4 +384,91 @@ fn decimals_round_trip_as_text() {
     }
     assert_eq!(scalar::decimal::average(-7, 0, 2, 0, 38), Some(-3));
     assert_eq!(scalar::decimal::average(7, 2, 3, 6, 38), Some(23333));
+}
+
+#[test]
+fn digests_are_the_known_ones() {
+    assert_eq!(digest::md5(b""), "d41d8cd98f00b204e9800998ecf8427e");
+    assert_eq!(digest::md5(b"abc"), "900150983cd24fb0d6963f7d28e17f72");
+    assert_eq!(digest::sha256(b"abc")[..4], [0xba, 0x78, 0x16, 0xbf]);
+}
+
+#[test]
+fn texts_are_cut_filled_and_split() {
+    assert_eq!(text::pad("日本", 5, "xé", true).unwrap(), "xéx日本");
+    assert_eq!(text::pad("日本", 5, "xé", false).unwrap(), "日本xéx");
+    assert_eq!(text::pad("日本", 1, "x", true).unwrap(), "日");
+    assert_eq!((text::pad("a", -1, "x", true).unwrap(), text::pad("a", 9, "", true).unwrap()), ("".into(), "a".into()));
+    assert_eq!(text::padded_bytes("日本", 5, "xé"), "xéx日本".len());
+    assert_eq!(text::pad("a", 1 << 31, "x", true).unwrap_err().class, Class::Exhausted);
+    assert_eq!(text::pad("a", 2_000_000_000, "日", true).unwrap_err().class, Class::Exhausted);
+    assert_eq!(text::repeat("ab", 2_000_000_000).unwrap_err().class, Class::Exhausted);
+    assert_eq!((text::repeat("", i64::MAX).unwrap(), text::repeat("ab", i64::MIN).unwrap()), ("".into(), "".into()));
+    let parts = |number| text::split_part("a,b,,c", ",", number).unwrap();
+    assert_eq!([1, 3, 4, 5, -1, -4, -5].map(parts), ["a", "", "c", "", "c", "a", ""]);
+    assert_eq!((text::split_part("ab", "", -1).unwrap(), text::split_part("ab", "", 2).unwrap()), ("ab", ""));
+    assert!(text::split_part("ab", ",", 0).unwrap_err().message.contains("part 0"));
+    assert_eq!(text::translate("abcabc", "aab", "xyz"), "xzcxzc");
+    assert_eq!(text::translate("abc", "bc", "é"), "aé");
+    assert_eq!(text::initcap("hELLO wORLD42x o'neil ßa"), "Hello World42x O'Neil SSa");
+}
+
+#[test]
+fn patterns_that_are_none_are_one_sentence() {
+    let wrong = |pattern: &str| pattern::Pattern::new(pattern, "").unwrap_err().message;
+    for message in [wrong("("), wrong("a{1000}{1000}{1000}"), wrong("(?<n>a)(?<n>b)")] {
+        assert!(message.starts_with("the regular expression ") && !message.contains('\n'), "{message}");
+    }
+    assert!(wrong("\\w{1000}{1000}").contains("MB when compiled"), "{}", wrong("\\w{1000}{1000}"));
+}
+
+#[test]
+fn matches_are_replaced_and_their_groups_found() {
+    let replaced = |text: &'static str, pattern: &str, by: &str, all: bool| {
+        let pattern = pattern::Pattern::new(pattern, "").unwrap();
+        let replacement = pattern::Replacement::new(pattern, by, all);
+        let found = replacement.replace(text).into_owned();
+        assert!(found.len() <= replacement.most(text), "{found}");
+        found
+    };
+    assert_eq!(replaced("one two", r"(\w+) (\w+)", r"\2 \1", false), "two one");
+    assert_eq!(replaced("aaa", "a", r"<\0>", true), "<a><a><a>");
+    assert_eq!(replaced("aaa", "", "-", true), "-a-a-a-");
+    assert_eq!(replaced("ab", "(a)", r"\\1\x\\\1", false), r"a\x\ab");
+    let group = |text, number| pattern::Pattern::new("(x)?(.)", "").unwrap().group(text, number).map(str::to_owned);
+    // A group that took no part is not counted.
+    assert_eq!(
+        (group("xy", 2), group("y", 1), group("y", 2), group("", 1)),
+        (Some("y".into()), Some("y".into()), None, None)
+    );
+}
+
+#[test]
+fn bits_have_the_width_of_their_type() {
+    use crate::Function::*;
+    let bits = |function, left, right, kind| bits::compute(function, left, right, &kind).unwrap();
+    assert_eq!(bits(ShiftLeft, 1, 33, Type::Int32), 2);
+    assert_eq!(bits(ShiftLeft, 1, 31, Type::Int32), i128::from(i32::MIN));
+    assert_eq!(bits(ShiftLeft, 255, 1, Type::UInt8), 254);
+    assert_eq!(bits(ShiftRight, -1, -1, Type::Int64), -1);
+    assert_eq!(bits(ShiftRight, u64::MAX.into(), 63, Type::UInt64), 1);
+    assert_eq!((bits(BitNot, 5, 0, Type::Int8), bits(BitNot, 5, 0, Type::UInt16)), (-6, 65530));
+    assert_eq!(bits(BitXor, -1, 5, Type::Int16), -6);
+}
+
+#[test]
+fn differences_count_starts_of_fields() {
+    let day = |year, month, day| date::days_from_civil(year, month, day);
+    let between = |field, start, end| date::ordinal(field, end) - date::ordinal(field, start);
+    assert_eq!(between(DateField::Year, day(2023, 12, 31), day(2024, 1, 1)), 1);
+    assert_eq!(between(DateField::Year, day(2023, 1, 1), day(2023, 12, 31)), 0);
+    assert_eq!(between(DateField::Month, day(2024, 3, 1), day(2024, 1, 31)), -2);
+    // 4 May 2024 is a Saturday.
+    assert_eq!(between(DateField::Week, day(2024, 5, 4), day(2024, 5, 6)), 1);
+    assert_eq!(between(DateField::Week, day(1969, 12, 29), day(1970, 1, 4)), 0);
+    let hour = |seconds| date::ordinal_timestamp(DateField::Hour, seconds, TimeUnit::Second);
+    assert_eq!((hour(-1), hour(3599), hour(3600)), (-1, 0, 1));
+    assert_eq!(date::parse_date("29/02/2024", "%d/%m/%Y").unwrap(), day(2024, 2, 29));
+    assert_eq!(date::parse_date("2024-02-29 23:30:00 -0100", "%Y-%m-%d %H:%M:%S %z").unwrap(), day(2024, 3, 1));
+    assert!(date::parse_date("29.2.2024", "%Y").unwrap_err().message.contains("'29.2.2024'"));
 }

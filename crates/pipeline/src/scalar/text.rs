@@ -44,8 +44,11 @@ pub fn position(text: &str, part: &str) -> i32 {
     }
 }
 
+/// Bytes of a text that Arrow's columns hold.
+pub const MOST_TEXT: usize = i32::MAX as usize;
+
 /// Bytes from which on it pays to count what would be replaced rather than to assume the most.
-const WORTH_COUNTING: usize = 1 << 20;
+pub(super) const WORTH_COUNTING: usize = 1 << 20;
 
 /// Returns the most bytes that [`replace`] gives; exactly what it gives, where that may be much.
 pub fn most_replaced(text: &str, from: &str, to: &str) -> usize {
@@ -81,4 +84,93 @@ pub fn char_length(text: &str) -> i32 {
 /// Returns how many bytes there are.
 pub fn octet_length(bytes: &[u8]) -> i32 {
     i32::try_from(bytes.len()).unwrap_or(i32::MAX)
+}
+
+/// Returns the part with a number from 1, or from −1 backwards, of a text that is split at every occurrence of another;
+/// empty where there is no such part. The empty text splits nothing.
+///
+/// # Errors
+/// If the number is zero.
+pub fn split_part<'a>(text: &'a str, separator: &str, number: i64) -> Result<&'a str> {
+    let place = usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX);
+    let Some(place) = place.checked_sub(1) else {
+        return Err(Error::input("split_part counts parts from 1, or backwards from -1: part 0 does not exist"));
+    };
+    let part = match (separator.is_empty(), number > 0) {
+        (true, _) => (place == 0).then_some(text),
+        (false, true) => text.split(separator).nth(place),
+        (false, false) => text.rsplit(separator).nth(place),
+    };
+    Ok(part.unwrap_or_default())
+}
+
+/// Returns the bytes of a text that [`pad`] makes so many characters long; the most there can be where it is beyond 2 GB.
+pub fn padded_bytes(text: &str, length: i64, fill: &str) -> usize {
+    let wanted = usize::try_from(length).unwrap_or(0);
+    let (each, missing) = (fill.chars().count(), wanted.saturating_sub(text.chars().count()));
+    let Some(cycles) = missing.checked_div(each) else { return text.len() };
+    let rest = byte_at(fill, missing % each);
+    text.len().saturating_add(cycles.saturating_mul(fill.len())).saturating_add(rest)
+}
+
+/// Makes a text so many characters long: cuts its end, or repeats `fill` before it (`start`) or behind it. An empty `fill`
+/// adds nothing, a negative length leaves nothing.
+///
+/// # Errors
+/// Exhausted, if the result has more than 2 GB.
+pub fn pad(text: &str, length: i64, fill: &str, start: bool) -> Result<String> {
+    if length > MOST_TEXT as i64 || padded_bytes(text, length, fill) > MOST_TEXT {
+        return Err(Error::exhausted("LPAD or RPAD gives a text of more than 2 GB: pad to less"));
+    }
+    let wanted = usize::try_from(length).unwrap_or(0);
+    let characters = text.chars().count();
+    if wanted <= characters {
+        return Ok(text[..byte_at(text, wanted)].to_owned());
+    }
+    let padding = fill.chars().cycle().take(wanted - characters);
+    Ok(match start {
+        true => padding.chain(text.chars()).collect(),
+        false => text.chars().chain(padding).collect(),
+    })
+}
+
+/// Returns the text with a capital letter at the start of each word, a run of letters and digits, and small ones else.
+pub fn initcap(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut within = false;
+    for character in text.chars() {
+        match within {
+            true => out.extend(character.to_lowercase()),
+            false => out.extend(character.to_uppercase()),
+        }
+        within = character.is_alphanumeric();
+    }
+    out
+}
+
+/// Returns the bytes of a text so many times.
+pub fn repeated_bytes(text: &str, count: i64) -> usize {
+    text.len().saturating_mul(usize::try_from(count).unwrap_or(if count < 0 { 0 } else { usize::MAX }))
+}
+
+/// Returns a text so many times; negative: none.
+///
+/// # Errors
+/// Exhausted, if the result has more than 2 GB.
+pub fn repeat(text: &str, count: i64) -> Result<String> {
+    if repeated_bytes(text, count) > MOST_TEXT {
+        return Err(Error::exhausted("REPEAT gives a text of more than 2 GB: repeat less"));
+    }
+    // Nothing is nothing however often it is repeated.
+    Ok(if text.is_empty() { String::new() } else { text.repeat(usize::try_from(count).unwrap_or(0)) })
+}
+
+/// Replaces each character of `from` by the one at its place in `to`, or removes it where there is none; of one that occurs
+/// twice in `from`, the first counts.
+pub fn translate(text: &str, from: &str, to: &str) -> String {
+    let replaced = |character: char| match from.chars().position(|candidate| candidate == character) {
+        Some(place) => to.chars().nth(place),
+        None => Some(character),
+    };
+    text.chars().filter_map(replaced).collect()
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use tandem_column::{TimeUnit, Type};
 use tandem_pipeline::{
-    Arithmetic, ArithmeticOperator, Comparison, DateField, Expr, Failure, Function, Overflow, Slot, Value, scalar,
+    Arithmetic, ArithmeticOperator, Comparison, DateField, Expr, Failure, Function, Overflow, Slot, Value,
+    builtin::{Argument, Gives, TABLE},
+    scalar,
 };
 
 /// The types that slots have.
@@ -121,36 +123,24 @@ impl Random {
         Box::new(self.expr(slots, kind, depth))
     }
 
-    fn function(&mut self, slots: &[Slot], function: Function, of: &[Type], kind: &Type, depth: usize) -> Expr {
-        let arguments = of.iter().map(|kind| self.expr(slots, kind, depth)).collect();
-        Expr::Function { function, arguments, kind: kind.clone() }
-    }
-
     /// Makes an expression of a type.
     pub fn expr(&mut self, slots: &[Slot], kind: &Type, depth: usize) -> Expr {
         if depth == 0 {
             return self.leaf(slots, kind);
         }
         let depth = depth - 1;
-        let same = std::slice::from_ref(kind);
-        let pair = [kind.clone(), kind.clone()];
         match self.below(12) {
             0 => self.case(slots, kind, depth),
-            1 => self.function(slots, Function::Coalesce, &[kind.clone(), kind.clone(), kind.clone()], kind, depth),
-            2 => self.function(slots, Function::NullIf, &pair, kind, depth),
-            3 => {
-                let function = self.pick(&[Function::Greatest, Function::Least]);
-                self.function(slots, function, &pair, kind, depth)
-            }
+            1..=3 => self.builtin(slots, kind, depth),
             4 | 5 => self.cast(slots, kind, depth),
             _ => match kind {
                 Type::Boolean => self.predicate(slots, depth),
-                Type::String => self.text(slots, depth),
+                Type::String => self.builtin(slots, kind, depth),
                 Type::Date | Type::Timestamp(..) => self.instant(slots, kind, depth),
                 Type::Float32 | Type::Float64 => self.float(slots, kind, depth),
                 Type::Decimal { .. } => self.decimal(slots, kind, depth),
                 _ if kind.is_integer() => self.integer(slots, kind, depth),
-                _ => self.function(slots, Function::Coalesce, same, kind, depth),
+                _ => self.builtin(slots, kind, depth),
             },
         }
     }
@@ -203,36 +193,60 @@ impl Random {
                 let ignore_case = self.below(3) == 0;
                 Expr::Like { input: self.boxed(slots, &Type::String, depth), pattern, escape, ignore_case }
             }
-            _ => {
-                let function = self.pick(&[Function::StartsWith, Function::EndsWith, Function::Contains]);
-                self.function(slots, function, &[Type::String, Type::String], &Type::Boolean, depth)
-            }
+            _ => self.builtin(slots, &Type::Boolean, depth),
         }
     }
 
-    fn text(&mut self, slots: &[Slot], depth: usize) -> Expr {
-        use Function::*;
-        let text = Type::String;
-        let count = self.pick(&[Type::Int64, Type::Int32]);
-        match self.below(5) {
-            0 => {
-                let function = self.pick(&[Upper, Lower, Trim, TrimStart, TrimEnd, Reverse]);
-                self.function(slots, function, &[text], &Type::String, depth)
-            }
-            1 => {
-                let function = self.pick(&[Left, Right, Substring]);
-                self.function(slots, function, &[text, count], &Type::String, depth)
-            }
-            2 => {
-                let start = self.below(6) as i128 - 2;
-                let length = self.below(5) as i128;
-                let literal = |value| Expr::Literal(Value::Integer(value), Type::Int64);
-                let arguments = vec![self.expr(slots, &text, depth), literal(start), literal(length)];
-                Expr::Function { function: Substring, arguments, kind: Type::String }
-            }
-            3 => self.function(slots, Concat, &[text.clone(), text.clone(), text], &Type::String, depth),
-            _ => self.function(slots, Replace, &[text.clone(), text.clone(), text], &Type::String, depth),
+    /// Makes a call of any function of the table that gives a type, of arguments that may raise an error.
+    fn builtin(&mut self, slots: &[Slot], kind: &Type, depth: usize) -> Expr {
+        let field = self.field();
+        let functions = TABLE.iter().filter_map(|entry| entry.function(entry.takes_field().then_some(field)));
+        let functions: Vec<Function> = functions.filter(|function| function.can_give(kind)).collect();
+        let function = self.pick(&functions);
+        let (least, most) = function.arity();
+        let count = least + self.below(most.min(least + 2) - least + 1);
+        let mut arguments: Vec<Expr> = Vec::with_capacity(count);
+        for place in 0..count {
+            let first = arguments.first().map_or(kind.clone(), |first| first.kind(slots));
+            arguments.push(self.argument(slots, function, place, [kind, &first], depth));
         }
+        Expr::Function { function, arguments, kind: kind.clone() }
+    }
+
+    /// Makes an argument of a function that gives the first type; the second is that of its first argument.
+    fn argument(&mut self, slots: &[Slot], function: Function, place: usize, of: [&Type; 2], depth: usize) -> Expr {
+        use Function::*;
+        let [kind, first] = of;
+        let text = |text: &str| Expr::Literal(Value::string(text), Type::String);
+        match (function, place) {
+            // Larger ones make texts of gigabytes.
+            (Repeat | PadStart | PadEnd | SplitPart | RegexpMatch, 1 | 2)
+                if function.takes(place, &Type::Int64, kind) =>
+            {
+                return Expr::Literal(Value::Integer(self.below(20) as i128 - 4), Type::Int64);
+            }
+            (RegexpLike | RegexpMatch | RegexpReplace, 1) => {
+                let patterns = ["", "a", "^w|1$", "(w)(x)?(.)", "[^a-z]+", r"\w+\s*", "(?i)WORD", "ß.", ".*", "("];
+                return text(self.pick(&patterns));
+            }
+            (RegexpReplace, 2) => return text(self.pick(&["", "-", r"\1\2", r"<\0>", "$1", r"\\1\x"])),
+            (RegexpLike | RegexpMatch, _) if place > 1 => return text(self.pick(&["", "i", "s"])),
+            (RegexpReplace, 3) => return text(self.pick(&["", "g", "ig", "i"])),
+            (ToDate, 0) => return text(self.pick(&["2024-02-29", "29/02/2024", "2023-02-29"])),
+            (ToDate, _) => return text(self.pick(&["%Y-%m-%d", "%d/%m/%Y"])),
+            _ => {}
+        }
+        let gives = function.entry().gives;
+        let same = place == 0 && matches!(gives, Gives::First | Gives::Rounded | Gives::SignOf);
+        let of = match function.argument(place) {
+            _ if same => kind.clone(),
+            Some(Argument::AsFirst) => first.clone(),
+            _ => {
+                let kinds: Vec<Type> = kinds().into_iter().filter(|given| function.takes(place, given, kind)).collect();
+                self.pick(&kinds)
+            }
+        };
+        self.expr(slots, &of, depth)
     }
 
     fn field(&mut self) -> DateField {
@@ -242,8 +256,7 @@ impl Random {
 
     fn instant(&mut self, slots: &[Slot], kind: &Type, depth: usize) -> Expr {
         if self.below(2) == 0 {
-            let function = Function::Truncate(self.field());
-            return self.function(slots, function, std::slice::from_ref(kind), kind, depth);
+            return self.builtin(slots, kind, depth);
         }
         let interval = Value::Interval {
             months: self.below(30) as i32 - 15,
@@ -279,20 +292,8 @@ impl Random {
     }
 
     fn integer(&mut self, slots: &[Slot], kind: &Type, depth: usize) -> Expr {
-        use Function::*;
         match (kind, self.below(4)) {
-            (Type::Int32, 0) => {
-                let field = self.field();
-                let instants: Vec<Type> =
-                    kinds().into_iter().filter(|kind| matches!(kind, Type::Date | Type::Timestamp(..))).collect();
-                let of = self.pick(&instants);
-                self.function(slots, Extract(field), &[of], kind, depth)
-            }
-            (Type::Int32, 1) => match self.below(3) {
-                0 => self.function(slots, Position, &[Type::String, Type::String], kind, depth),
-                1 => self.function(slots, CharLength, &[Type::String], kind, depth),
-                _ => self.function(slots, OctetLength, &[Type::String], kind, depth),
-            },
+            (Type::Int32, 0 | 1) | (Type::Int64, 1) => self.builtin(slots, kind, depth),
             (Type::Int64, 0) => Expr::Arithmetic(Box::new(Arithmetic {
                 operator: ArithmeticOperator::Subtract,
                 left: self.expr(slots, &Type::Date, depth),
@@ -310,13 +311,8 @@ impl Random {
     }
 
     fn float(&mut self, slots: &[Slot], kind: &Type, depth: usize) -> Expr {
-        use Function::*;
-        let same = std::slice::from_ref(kind);
         match self.below(4) {
-            0 => {
-                let function = self.pick(&[Abs, Sign, Floor, Ceil, Round, SquareRoot, Exp, Ln, Log10, Log2, ArcTan]);
-                self.function(slots, function, same, kind, depth)
-            }
+            0 => self.builtin(slots, kind, depth),
             1 => Expr::Negate(self.boxed(slots, kind, depth), Overflow::Error),
             _ => self.arithmetic(slots, kind, [kind, kind], depth),
         }

@@ -62,6 +62,12 @@ final class Expressions(slot: ExprId => Option[Int], value: ScalarSubquery => An
     case Coalesce(children) =>
       Write.call(Function.FUNCTION_COALESCE, Types.of(expression.dataType), children.map(apply): _*)
 
+    case BitwiseAnd(left, right) => bits(Function.FUNCTION_BIT_AND, expression, left, right)
+    case BitwiseOr(left, right) => bits(Function.FUNCTION_BIT_OR, expression, left, right)
+    case BitwiseXor(left, right) => bits(Function.FUNCTION_BIT_XOR, expression, left, right)
+    case BitwiseNot(child) => bits(Function.FUNCTION_BIT_NOT, expression, child)
+    case ShiftLeft(left, right) => shift(Function.FUNCTION_SHIFT_LEFT, left, right)
+    case ShiftRight(left, right) => shift(Function.FUNCTION_SHIFT_RIGHT, left, right)
     case operation: BinaryArithmetic => arithmetic(operation)
     case UnaryMinus(child, failOnError) =>
       number(child.dataType)
@@ -128,6 +134,20 @@ final class Expressions(slot: ExprId => Option[Int], value: ScalarSubquery => An
         None,
         Types.of(StringType))
 
+    case StringLPad(child, length, fill) => pad(Function.FUNCTION_PAD_START, child, length, fill)
+    case StringRPad(child, length, fill) => pad(Function.FUNCTION_PAD_END, child, length, fill)
+    case StringRepeat(child, times) if child.dataType == StringType =>
+      Write.call(Function.FUNCTION_REPEAT, Types.of(StringType), apply(child), apply(times))
+    case StringTranslate(child, from @ Literal(_, StringType), to @ Literal(text, StringType))
+        // A character zero removes what it stands for.
+        if child.dataType == StringType && text != null && !text.toString.contains('\u0000') =>
+      Write.call(Function.FUNCTION_TRANSLATE, Types.of(StringType), apply(child), apply(from), apply(to))
+    case Md5(Cast(child, BinaryType, _, _)) if child.dataType == StringType =>
+      Write.call(Function.FUNCTION_MD5, Types.of(StringType), apply(child))
+    case Md5(child) => Write.call(Function.FUNCTION_MD5, Types.of(StringType), apply(child))
+
+    // Not here, because Spark means something else: regular expressions (Java's), initcap (words end at spaces only), cbrt and
+    // atan2 (Java's mathematics differ in the last digit), sha2 (hexadecimal digits; the language gives bytes).
     case other => throw new Unsupported(s"the expression ${other.prettyName} (${shorten(other.sql)}) stays with Spark")
   }
 
@@ -244,6 +264,25 @@ final class Expressions(slot: ExprId => Option[Int], value: ScalarSubquery => An
   private def trim(function: Function, child: Expression): Expr = {
     if (child.dataType != StringType) throw new Unsupported(s"trim of ${child.dataType.sql} stays with Spark")
     Write.call(function, Types.of(StringType), apply(child))
+  }
+
+  private def bits(function: Function, whole: Expression, operands: Expression*): Expr = whole.dataType match {
+    case kind: IntegralType => Write.call(function, Types.of(kind), operands.map(apply): _*)
+    case other => throw new Unsupported(s"bits of ${other.sql} stay with Spark")
+  }
+
+  /** Both take the amount modulo the width; the language wants it in the type of what is shifted. */
+  private def shift(function: Function, left: Expression, right: Expression): Expr = left.dataType match {
+    case IntegerType => Write.call(function, Types.Int32, apply(left), apply(right))
+    case LongType =>
+      Write.call(function, Types.Int64, apply(left), Write.cast(apply(right), Types.Int64, Failure.FAILURE_ERROR))
+    case other => throw new Unsupported(s"bits of ${other.sql} stay with Spark")
+  }
+
+  private def pad(function: Function, child: Expression, length: Expression, fill: Expression): Expr = {
+    if (child.dataType != StringType || fill.dataType != StringType)
+      throw new Unsupported(s"padding of ${child.dataType.sql} stays with Spark")
+    Write.call(function, Types.of(StringType), apply(child), apply(length), apply(fill))
   }
 
   private def shorten(text: String): String = if (text.length <= 80) text else text.take(77) + "…"
