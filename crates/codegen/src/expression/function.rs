@@ -2,7 +2,8 @@
 
 use tandem_column::{Repr, Result, Type};
 use tandem_pipeline::{
-    ArithmeticOperator, Comparison, Expr, Function, Overflow, Value, range::Range, scalar::decimal::Rounding,
+    ArithmeticOperator, Comparison, Expr, Function, Overflow, Value, builtin::Group, range::Range,
+    scalar::decimal::Rounding,
 };
 
 use super::{
@@ -51,6 +52,7 @@ impl Generator<'_> {
             (Function::StartsWith | Function::EndsWith | Function::Contains, [input, part]) => {
                 self.contains(function, input, part)
             }
+            (function, arguments) if function.entry().group == Group::Bit => self.bits(function, arguments, kind),
             (Function::Round, [input]) => self.round(input, 0, kind),
             (Function::Round, [input, Expr::Literal(Value::Integer(digits), _)]) => {
                 self.round(input, (*digits).clamp(i32::MIN.into(), i32::MAX.into()) as i32, kind)

@@ -4,6 +4,7 @@
 //! nothing about errors is written twice. What a kernel does only for some values it may leave to the processor that way.
 
 mod arithmetic;
+mod bits;
 mod cast;
 mod date;
 mod function;
