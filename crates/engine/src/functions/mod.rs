@@ -3,6 +3,7 @@
 //! Until user functions are compiled into pipelines, the host engine calls them: the operator that has one runs there, with
 //! a reason in the report. What is below and above it still runs on Tandem.
 
+mod date_diff;
 mod typed;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use tandem_column::{guarded, panic_text};
 
 use crate::error::IntoHost;
 use crate::{Error, Result};
+pub(crate) use date_diff::{date_diff, date_field};
 pub use typed::{Argument, Native, Returned, ScalarFunction, Text};
 
 /// Makes DataFusion's function of one that maps arrays to an array.

@@ -288,5 +288,7 @@ fn context(
     for factory in state.table_factories_mut().values_mut() {
         *factory = Arc::new(ExternalFactory(factory.clone()));
     }
-    Ok(SessionContext::new_with_state(state))
+    let context = SessionContext::new_with_state(state);
+    context.register_udf(crate::functions::date_diff());
+    Ok(context)
 }

@@ -107,7 +107,7 @@ impl Context<'_> {
             Expr::TryCast(cast) => self.cast(scope, &cast.expr, cast.field.data_type(), Failure::Null),
             Expr::ScalarFunction(function) => self.function(scope, function, expr),
             Expr::ScalarSubquery(subquery) => self.subquery(scope, subquery),
-            Expr::SimilarTo(_) => Err("regular expressions run on the host".to_string()),
+            Expr::SimilarTo(_) => Err("SIMILAR TO runs on the host".to_string()),
             Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_) | Expr::OuterReferenceColumn(..) => {
                 Err("correlated subqueries run on the host".to_string())
             }
@@ -124,6 +124,9 @@ impl Context<'_> {
     }
 
     fn is_null(&mut self, scope: &mut Scope<'_>, input: &Expr) -> Result<Typed, String> {
+        if let Some(matches) = self.matches(scope, input)? {
+            return Ok(Typed::boolean(Lowered::Not(Box::new(matches)), false));
+        }
         let input = self.expression(scope, input)?;
         Ok(Typed::boolean(Lowered::IsNull(Box::new(input.expr)), false))
     }
@@ -194,8 +197,15 @@ impl Context<'_> {
             Operator::Modulo => self.arithmetic(scope, ArithmeticOperator::Remainder, left, right, whole),
             Operator::StringConcat => self.concatenate(scope, left, right),
             Operator::RegexMatch | Operator::RegexIMatch | Operator::RegexNotMatch | Operator::RegexNotIMatch => {
-                Err("regular expressions run on the host".to_string())
+                let ignore_case = matches!(op, Operator::RegexIMatch | Operator::RegexNotIMatch);
+                let negated = matches!(op, Operator::RegexNotMatch | Operator::RegexNotIMatch);
+                self.regexp(scope, [left, right], ignore_case, negated)
             }
+            Operator::BitwiseAnd => self.operator(scope, "&", [left, right], whole),
+            Operator::BitwiseOr => self.operator(scope, "|", [left, right], whole),
+            Operator::BitwiseXor => self.operator(scope, "^", [left, right], whole),
+            Operator::BitwiseShiftLeft => self.operator(scope, "<<", [left, right], whole),
+            Operator::BitwiseShiftRight => self.operator(scope, ">>", [left, right], whole),
             Operator::LikeMatch | Operator::ILikeMatch | Operator::NotLikeMatch | Operator::NotILikeMatch => {
                 let like = Like {
                     negated: matches!(op, Operator::NotLikeMatch | Operator::NotILikeMatch),

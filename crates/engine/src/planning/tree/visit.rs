@@ -1,6 +1,6 @@
 //! Walks over pipeline expressions whose slots are column ids.
 
-use tandem_pipeline::{Expr, Failure, Overflow};
+use tandem_pipeline::{Expr, Failure, Function, Overflow};
 
 /// Calls `f` on an expression and everything within it.
 pub(crate) fn visit(expr: &Expr, f: &mut dyn FnMut(&Expr)) {
@@ -28,6 +28,10 @@ pub(crate) fn may_fail(expr: &Expr) -> bool {
             Expr::Negate(_, overflow) => *overflow == Overflow::Error,
             Expr::Cast { failure, .. } => *failure == Failure::Error,
             Expr::Call { .. } => true,
+            // The others fail of constants that are not lowered, or of results of gigabytes.
+            Expr::Function { function, .. } => {
+                matches!(function, Function::Power | Function::SplitPart | Function::ToDate)
+            }
             _ => false,
         }
     });
