@@ -53,9 +53,7 @@ pub fn hash_value(hash: u64, value: &Value) -> u64 {
         Value::Interval { months, days, nanoseconds } => {
             hash_integer(hash_integer(hash_integer(hash, (*months).into()), (*days).into()), *nanoseconds)
         }
-        Value::List(values) => {
-            values.iter().fold(hash_integer(hash, values.len() as i64), hash_value)
-        }
+        Value::List(values) => values.iter().fold(hash_integer(hash, values.len() as i64), hash_value),
     }
 }
 
