@@ -250,7 +250,7 @@ functions! {
             [SameInteger, SameInteger] => First, Strict, "", "the bits that both have";
         BitOr = 55, "bit_or", sql ["|"], spark ["BitwiseOr"],
             [SameInteger, SameInteger] => First, Strict, "", "the bits that either has";
-        BitXor = 56, "bit_xor", sql ["^", "#"], spark ["BitwiseXor"],
+        BitXor = 56, "bit_xor", sql ["^"], spark ["BitwiseXor"],
             [SameInteger, SameInteger] => First, Strict, "", "the bits that one has and the other has not";
         BitNot = 57, "bit_not", sql [], spark ["BitwiseNot"],
             [SameInteger] => First, Strict, "", "the bits that it has not";
