@@ -3,7 +3,7 @@
 //! Everything that must know a function by name, number or type reads this table or is checked against it: the verifier,
 //! printer and parser, the protobuf form (`proto/pipeline.proto`), the random generators, the lowering of SQL, the tables of
 //! `docs/01-sql.md` and Spark's translation (`tests` of this module). What a function computes is in
-//! [`scalar::function`](crate::scalar::function), by its variant.
+//! [`scalar::function`](fn@crate::scalar::function), by its variant.
 //!
 //! A function keeps its protobuf number for ever; a new one takes the next.
 

@@ -112,9 +112,7 @@ async fn expressions_are_taken() {
 #[tokio::test]
 async fn expressions_that_differ_are_left() {
     let tables = tables();
-    for expr in
-        ["sqrt(x)", "s ~ '^a.*b$'", "substr(s, -1)", "trim('x' from s)", "i & j", "date_part('epoch', d)", "md5(s)"]
-    {
+    for expr in ["substr(s, -1)", "trim('x' from s)", "date_part('epoch', d)", "regexp_match(s, 'a')", "sha512(s)"] {
         let (_, reasons) = tables.capture(&format!("select {expr} as e from t")).await;
         assert_eq!(reasons.len(), 1, "{expr}: {reasons:?}");
     }
