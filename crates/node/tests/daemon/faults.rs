@@ -179,8 +179,8 @@ fn errors_of_the_data_and_the_query() {
     assert_eq!(overflow.class, Class::Input, "{overflow}");
     let last = run(&format!("{scan}  aggregate final by () (sum($0): int64)\n"));
     assert_eq!(last.class, Class::Input, "{last}");
-    let text = "pipeline 0\n  scan sales [amount@2: int64?]\n  aggregate final by () (sum($0): int64)\n";
-    let unsupported = run(text);
+    let text = "window by () order ($0) compute (row_number() as int64) output ($0)";
+    let unsupported = run(&format!("pipeline 0\n  scan sales [amount@2: int64?]\n  {text}\n"));
     assert_eq!(unsupported.class, Class::Unsupported, "{unsupported}");
     let other = run("pipeline 0\n  scan other [id@0: int32?]\n  materialize output ($0)\n");
     assert!(other.message.contains("does not give table other"), "{other}");

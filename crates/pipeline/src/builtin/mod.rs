@@ -220,7 +220,7 @@ functions! {
             [Number] => Rounded, Strict, "a result that does not fit", "the largest whole number not above";
         Ceil = 26, "ceil", sql ["ceil"], spark [],
             [Number] => Rounded, Strict, "a result that does not fit", "the smallest whole number not below";
-        SquareRoot = 27, "sqrt", sql ["sqrt"], spark [],
+        SquareRoot = 27, "sqrt", sql [], spark [],
             [Number] => Float, Strict, "", "the square root; NaN of negative numbers";
         Power = 28, "power", sql ["power", "pow"], spark [],
             [Number, Number] => Float, Strict, "zero raised to a negative power", "the first raised to the second";
