@@ -123,7 +123,7 @@ pub fn average(sum: i128, scale: i8, count: i64, to: i8, precision: u8) -> Optio
 
 /// Rounds half away from zero at `digits` behind the point (before it, if negative), keeping the scale.
 pub fn round(value: i128, scale: i8, digits: i64) -> Option<i128> {
-    let drop = i64::from(scale) - digits;
+    let drop = i64::from(scale).saturating_sub(digits);
     if drop <= 0 {
         return Some(value);
     }

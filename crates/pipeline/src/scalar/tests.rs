@@ -6,7 +6,7 @@ use arrow_array::{Array, ArrayRef, Datum, Scalar, StringArray};
 use arrow_cast::{CastOptions, cast_with_options};
 use tandem_column::{Class, TimeUnit, Type};
 
-use super::{bits, date, digest, pattern, text};
+use super::{bits, date, decimal, digest, pattern, text};
 use crate::{
     ArithmeticOperator::{self, *},
     DateField, Failure, Function, Overflow, Value,
@@ -52,6 +52,13 @@ fn kinds() -> Vec<Type> {
         kinds.extend([Type::Timestamp(unit, None), Type::Timestamp(unit, Some("America/New_York".into()))]);
     }
     kinds
+}
+
+#[test]
+fn decimals_are_rounded_at_any_digit() {
+    assert_eq!(decimal::round(12_345, 2, 1), Some(12_350));
+    assert_eq!(decimal::round(12_345, 2, i64::MAX), Some(12_345));
+    assert_eq!(decimal::round(12_345, 2, i64::MIN), Some(0));
 }
 
 #[test]
