@@ -66,8 +66,8 @@ pub(crate) struct SelectionState {
 }
 
 impl Selection {
-    /// Adds a step that filters, which reports to a counter; `false` if it does something else.
-    pub(crate) fn push(&mut self, physical: &Physical, table: &Table, counter: usize) -> bool {
+    /// Adds a step that filters, which reports to a counter; others are not for a selection.
+    pub(crate) fn push(&mut self, physical: &Physical, table: &Table, counter: usize) {
         let step = &physical.body.steps[counter];
         let test = match &step.action {
             Action::Between { column, low, high } => Test::Between { column: *column, low: *low, high: *high },
@@ -77,10 +77,9 @@ impl Selection {
                 Test::Member { column: *column, set: set.clone(), aligned }
             }
             Action::Filter(expr) => Test::General(expr.clone()),
-            Action::Probe(_) | Action::Let { .. } => return false,
+            Action::Probe(_) | Action::Let { .. } => return,
         };
         self.filters.push(Placed { test, live: step.of.saturating_sub(1), counter });
-        true
     }
 
     pub(crate) fn state(&self) -> SelectionState {

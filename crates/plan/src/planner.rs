@@ -348,7 +348,7 @@ impl<'q> Planner<'q> {
             Sink::Aggregate { keys, aggregates, phase } => {
                 let plan = AggregatePlan::new(keys, aggregates, *phase, (slots, domains), self.most_rows, collide)?;
                 self.notes.push(plan.note());
-                SinkPlan::Aggregate(Box::new(plan))
+                SinkPlan::Aggregate(Arc::new(plan))
             }
             Sink::Sort { keys, skip, fetch, output } => {
                 SinkPlan::Sort(SortPlan::new(keys, (*skip, *fetch), output, slots))

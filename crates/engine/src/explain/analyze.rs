@@ -30,12 +30,7 @@ pub(crate) async fn explain(
     statement: &Arc<Statement>,
 ) -> Result<RecordBatch> {
     let planned = plan(inner, state, statement, OnFallback::Silent).await?;
-    let mut rows = Vec::new();
-    if verbose {
-        rows.push(("logical plan".to_string(), planned.logical.display_indent().to_string()));
-    }
-    describe(&planned, statement, false, &mut rows)?;
-    to_batch(rows)
+    to_batch(describe(&planned, statement, verbose, false)?)
 }
 
 /// Runs a query to its end, without its rows, and returns the rows of EXPLAIN ANALYZE.
@@ -53,11 +48,7 @@ pub(crate) async fn explain_analyze(
         count += batch.num_rows();
     }
     let elapsed = start.elapsed();
-    let mut rows = Vec::new();
-    if verbose {
-        rows.push(("logical plan".to_string(), planned.logical.display_indent().to_string()));
-    }
-    describe(&planned, statement, true, &mut rows)?;
+    let mut rows = describe(&planned, statement, verbose, true)?;
     rows.push(("result".to_string(), format!("{count} rows in {:.3} ms", elapsed.as_secs_f64() * 1e3)));
     to_batch(rows)
 }
@@ -92,8 +83,12 @@ pub(crate) async fn explain_kernel(
     to_batch(rows)
 }
 
-/// Adds a row for each captured sub-plan, then the host's plan and the reasons for it.
-fn describe(planned: &Planned, statement: &Statement, measured: bool, rows: &mut Vec<(String, String)>) -> Result<()> {
+/// Returns a row for each captured sub-plan, then the host's plan and the reasons for it; verbosely, the logical plan first.
+fn describe(planned: &Planned, statement: &Statement, verbose: bool, measured: bool) -> Result<Vec<(String, String)>> {
+    let mut rows = Vec::new();
+    if verbose {
+        rows.push(("logical plan".to_string(), planned.logical.display_indent().to_string()));
+    }
     visit_exec(&planned.physical, &mut |exec: &TandemExec| {
         let metrics = if measured { exec.measured() } else { None };
         let text = render(exec.captured(), metrics.as_ref(), statement.device_names().as_deref());
@@ -111,7 +106,7 @@ fn describe(planned: &Planned, statement: &Statement, measured: bool, rows: &mut
     if !reasons.is_empty() {
         rows.push(("reasons".to_string(), reasons.join("\n")));
     }
-    Ok(())
+    Ok(rows)
 }
 
 fn to_batch(rows: Vec<(String, String)>) -> Result<RecordBatch> {

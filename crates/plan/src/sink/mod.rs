@@ -6,6 +6,8 @@ mod materialize;
 mod partition;
 mod sort;
 
+use std::sync::Arc;
+
 use tandem_column::Type;
 use tandem_pipeline::{Expr, SlotId};
 
@@ -21,7 +23,7 @@ pub enum SinkPlan {
     /// The side of a join that rows are looked up in.
     Build(BuildPlan),
     /// Groups.
-    Aggregate(Box<AggregatePlan>),
+    Aggregate(Arc<AggregatePlan>),
     /// Rows in order.
     Sort(SortPlan),
     /// Rows as they come.
