@@ -4,7 +4,7 @@ use std::{fs, path::Path, sync::Arc};
 
 use arrow::record_batch::RecordBatch;
 use tandem_engine::{Devices, Mode, OnFallback, Session, Table, Where};
-use tandem_generator::Options;
+use tandem_generator::GeneratorOptions;
 use tandem_tests::{has_device, spell_rows};
 
 /// Large enough for several blocks and workers, small enough for every test run.
@@ -48,8 +48,8 @@ fn tpch_on_a_device_equals_datafusion() {
     assert!(papers.clone().count() == 4 && papers.clone().all(|(_, place)| *place == Where::Gpu), "{placed:?}");
 }
 
-fn options() -> Options {
-    Options { sf: SCALE, ..Options::default() }
+fn options() -> GeneratorOptions {
+    GeneratorOptions { sf: SCALE, ..GeneratorOptions::default() }
 }
 
 /// Runs every query of a suite both ways; returns where each ran with capture on.

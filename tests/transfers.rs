@@ -6,7 +6,7 @@ use std::{fs, path::Path, sync::Arc};
 
 use tandem_device::testing;
 use tandem_engine::{Devices, Mode, OnFallback, Session, Table};
-use tandem_generator::Options;
+use tandem_generator::GeneratorOptions;
 use tandem_runtime::Traffic;
 use tandem_tests::has_device;
 
@@ -32,7 +32,7 @@ struct Transfers {
 #[ignore = "a child of passive_columns_move_less: needs a simulated device"]
 fn child_counts_transfers() {
     let sf = std::env::var("TANDEM_TRANSFERS_SF").ok().and_then(|sf| sf.parse().ok()).unwrap_or(SCALE);
-    let tables = tandem_generator::ssb_tables(&Options { sf, ..Options::default() }, &|_, _| ());
+    let tables = tandem_generator::ssb_tables(&GeneratorOptions { sf, ..GeneratorOptions::default() }, &|_, _| ());
     let tables = tables.expect("the scale factor is in range");
     let sizes: Vec<(String, u64)> = tables.iter().map(|(name, table)| (name.clone(), bytes(table))).collect();
     let runtime = tokio::runtime::Runtime::new().expect("threads can start");

@@ -15,7 +15,7 @@ use arrow::{
 use parquet::arrow::ArrowWriter;
 use prost::Message;
 use tandem_node::{
-    Client, Executor, Level, Node, Options,
+    Client, Executor, Level, Node, NodeOptions,
     frame::{self, FrameKind, Lost, WireFrame},
     proto,
 };
@@ -115,7 +115,7 @@ fn start() -> Daemon {
     // A directory of its own, which a thread's end does not remove.
     let directory =
         tempfile::Builder::new().prefix("tandem-fuzz-node-").tempdir().expect("a temporary directory").keep();
-    let options = Options {
+    let options = NodeOptions {
         socket: directory.join("run/node.sock"),
         threads: 1,
         cache: 16,
@@ -123,7 +123,7 @@ fn start() -> Daemon {
         memory_limit: 64,
         mode: Executor::Cpu,
         log: Level::Error,
-        ..Options::default()
+        ..NodeOptions::default()
     };
     let node = Node::start(options, Default::default()).expect("a daemon starts");
     let path = directory.join("sample.parquet");

@@ -8,8 +8,8 @@ use std::{
 };
 
 use tandem_column::{MemoryBudget, Result, Table};
-use tandem_runtime::{Cancel, Progress, Runtime};
-use tandem_scan::{Cache, Compression, FileTable, Format, LoadMetrics, Loading, Split, SplitColumn, SplitReader};
+use tandem_runtime::{Cancel, RowProgress, Runtime};
+use tandem_scan::{ColumnCache, Compression, FileTable, Format, LoadMetrics, Loading, Split, SplitColumn, SplitReader};
 use tempfile::TempDir;
 
 use crate::sound;
@@ -59,8 +59,8 @@ pub(crate) fn load(table: &FileTable) -> Result<Table> {
 
 /// Lends what a load works with.
 fn with<T>(load: impl FnOnce(&Loading<'_>) -> T) -> T {
-    let (memory, cancel, progress) = (Arc::new(MemoryBudget::new(BYTE_LIMIT)), Cancel::new(), Progress::default());
-    let cache = Cache::within(&memory, BYTE_LIMIT / 2);
+    let (memory, cancel, progress) = (Arc::new(MemoryBudget::new(BYTE_LIMIT)), Cancel::new(), RowProgress::default());
+    let cache = ColumnCache::within(&memory, BYTE_LIMIT / 2);
     load(&Loading { cache: &cache, runtime: runtime(), memory: &memory, cancel: &cancel, progress: &progress })
 }
 

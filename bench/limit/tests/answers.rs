@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use tandem_column::Table;
-use tandem_generator::{Options, ssb_tables};
+use tandem_generator::{GeneratorOptions, ssb_tables};
 use tandem_limit::{Arrays, Cell, QUERIES, run};
 
 /// The tables as rows of text and numbers, slow and obvious.
@@ -78,7 +78,7 @@ fn expected(plain: &Plain<'_>, query: &str) -> Vec<Vec<Cell>> {
 
 #[test]
 fn loops_agree_with_a_plain_computation() {
-    let options = Options { sf: 0.02, seed: 11, threads: 2 };
+    let options = GeneratorOptions { sf: 0.02, seed: 11, threads: 2 };
     let tables: HashMap<String, Table> = ssb_tables(&options, &|_, _| ()).unwrap().into_iter().collect();
     let arrays = Arrays::from_tables(|name| tables.get(name)).unwrap();
     for query in QUERIES {

@@ -94,7 +94,7 @@ pub enum Command {
     /// List the devices of this machine: properties, measured bandwidths, and why anything is not usable.
     Devices(DevicesArguments),
     /// Hold columns and run pipelines for all clients of this machine, over a socket.
-    Serve(Box<tandem_node::Options>),
+    Serve(Box<tandem_node::NodeOptions>),
 }
 
 /// What `--mode` may be.

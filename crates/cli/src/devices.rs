@@ -4,7 +4,7 @@ use std::{fmt::Write as _, io::Write as _};
 
 use clap::Args;
 use serde_json::{Value, json};
-use tandem_device::{Bandwidths, Device, Info, Kind, bandwidth};
+use tandem_device::{Bandwidths, Device, DeviceKind, Info, bandwidth};
 use tandem_runtime::{Accelerator, Devices};
 
 use crate::failure::Failure;
@@ -85,7 +85,7 @@ fn describe(device: &dyn Device, chosen: bool) -> String {
     let mut text = format!("{}  {}\n", info.id(), info.name);
     let kind = match (info.simulated, info.kind) {
         (true, kind) => format!("{kind}, simulated: its times are by model"),
-        (false, Kind::Cpu) => "cpu: kernels run on a CPU, not on a GPU".to_owned(),
+        (false, DeviceKind::Cpu) => "cpu: kernels run on a CPU, not on a GPU".to_owned(),
         (false, kind) => kind.to_string(),
     };
     let mut line = |name: &str, value: String| {

@@ -9,7 +9,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget};
-use tandem_generator::{DEFAULT_SEED, Options};
+use tandem_generator::{DEFAULT_SEED, GeneratorOptions};
 
 use crate::{failure::Failure, progress};
 
@@ -44,7 +44,7 @@ enum Suite {
 
 /// Writes the files.
 pub fn run(arguments: &GenerateArguments) -> Result<(), Failure> {
-    let mut options = Options { sf: arguments.sf, seed: arguments.seed, ..Options::default() };
+    let mut options = GeneratorOptions { sf: arguments.sf, seed: arguments.seed, ..GeneratorOptions::default() };
     if let Some(threads) = arguments.threads {
         options.threads = threads.into();
     }

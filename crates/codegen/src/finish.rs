@@ -8,8 +8,8 @@ use tandem_pipeline::{Aggregate, AggregateFunction, Overflow, scalar::decimal::p
 use tandem_plan::{Body, sink::GroupKey};
 
 use crate::{
-    Accumulator, Binding, HashKey, Kernel, KernelSink, KeyOf, MOST_HALVES, Output, ROWS_COUNT, RowColumn, Target,
-    Traits,
+    AccumulatorWords, Binding, GeneratedKernel, HashKey, KernelLanguage, KernelOutput, KernelSink, KeyOf, MOST_HALVES,
+    ROWS_COUNT, RowColumn, Traits,
     kernel::{Uses, prelude},
     text::{Text, either},
 };
@@ -18,7 +18,13 @@ use crate::{
 ///
 /// # Errors
 /// Unsupported, for keys and aggregates that only the CPU finishes.
-pub fn finish(body: &Body, sink: &KernelSink, output: &Output, traits: Traits, target: Target) -> Result<Kernel> {
+pub fn finish(
+    body: &Body,
+    sink: &KernelSink,
+    output: &KernelOutput,
+    traits: Traits,
+    target: KernelLanguage,
+) -> Result<GeneratedKernel> {
     let (keys, aggregates) = match sink {
         KernelSink::Groups { keys, aggregates, .. } if !keys.is_empty() => (Keys::Array(keys), aggregates),
         KernelSink::Hashed { keys, aggregates } => (Keys::Hashed(keys), aggregates),
@@ -30,7 +36,7 @@ pub fn finish(body: &Body, sink: &KernelSink, output: &Output, traits: Traits, t
     let write = finish.text.take_body();
     finish.count();
     let count = finish.text.take_body();
-    let fp64 = output.accumulators().iter().any(|accumulator| matches!(accumulator, Accumulator::FloatSum { .. }));
+    let fp64 = output.accumulators().iter().any(|accumulator| matches!(accumulator, AccumulatorWords::FloatSum { .. }));
     if fp64 && !traits.fp64 {
         return Err(Error::unsupported("the device has no double precision"));
     }
@@ -38,8 +44,8 @@ pub fn finish(body: &Body, sink: &KernelSink, output: &Output, traits: Traits, t
     let mut text = prelude(target, Uses { chunked: traits.chunked, fp64, int64_atomics: false }, &kernel);
     let body = text.len();
     text.push_str(&kernel);
-    let output = Output::Rows { columns: finish.columns, ordinals: 0 };
-    Ok(Kernel { text, name: "rows", body, bindings: finish.text.bindings(), output })
+    let output = KernelOutput::Rows { columns: finish.columns, ordinals: 0 };
+    Ok(GeneratedKernel { text, name: "rows", body, bindings: finish.text.bindings(), output })
 }
 
 #[derive(Clone, Copy)]
@@ -51,7 +57,7 @@ enum Keys<'f> {
 struct Finish<'f> {
     text: Text,
     keys: Keys<'f>,
-    output: &'f Output,
+    output: &'f KernelOutput,
     traits: Traits,
     columns: Vec<RowColumn>,
 }
@@ -114,7 +120,7 @@ impl Finish<'_> {
     }
 
     /// Opens the loop over places that have a group, with what some accumulators hold of all tables together.
-    fn open(&mut self, accumulators: &[Accumulator]) {
+    fn open(&mut self, accumulators: &[AccumulatorWords]) {
         let places = self.text.argument(Binding::Rows, "const u32", "places", "of each table");
         let groups = self.text.argument(Binding::Groups, "GLOBAL const i64 *", "groups", "");
         let tables = self.text.argument(Binding::Tables, "const u32", "tables", "");
@@ -141,7 +147,7 @@ impl Finish<'_> {
         }
     }
 
-    fn declare(&mut self, accumulators: &[Accumulator]) {
+    fn declare(&mut self, accumulators: &[AccumulatorWords]) {
         let empty = self.output.empty_group();
         let mut declare = |at: usize| {
             let value = match empty[at] {
@@ -155,43 +161,43 @@ impl Finish<'_> {
         declare(ROWS_COUNT);
         for accumulator in accumulators {
             match *accumulator {
-                Accumulator::Count(_) | Accumulator::FloatSum { .. } | Accumulator::Moments { .. } => {}
-                Accumulator::Sum { sum: at, .. } | Accumulator::Best { best: at, .. } => declare(at),
-                Accumulator::WideSum { low, high, .. } | Accumulator::WideBest { low, high, .. } => {
+                AccumulatorWords::Count(_) | AccumulatorWords::FloatSum { .. } | AccumulatorWords::Moments { .. } => {}
+                AccumulatorWords::Sum { sum: at, .. } | AccumulatorWords::Best { best: at, .. } => declare(at),
+                AccumulatorWords::WideSum { low, high, .. } | AccumulatorWords::WideBest { low, high, .. } => {
                     declare(low);
                     declare(high);
                 }
-                Accumulator::LimbSum { first, .. } => (first..first + 4).for_each(&mut declare),
+                AccumulatorWords::LimbSum { first, .. } => (first..first + 4).for_each(&mut declare),
             }
             if accumulator.count() != ROWS_COUNT {
                 declare(accumulator.count());
             }
         }
         for accumulator in accumulators {
-            if let Accumulator::FloatSum { sum, .. } = accumulator {
+            if let AccumulatorWords::FloatSum { sum, .. } = accumulator {
                 self.text.line(format!("f64 n{sum} = 0;"));
             }
         }
     }
 
     /// Adds what one table holds of a group.
-    fn fold(&mut self, accumulator: &Accumulator) {
+    fn fold(&mut self, accumulator: &AccumulatorWords) {
         let mut add = |at: usize| self.text.line(format!("n{at} += group[{at}];"));
         match *accumulator {
-            Accumulator::Count(_) | Accumulator::Moments { .. } => {}
-            Accumulator::Sum { sum, .. } => add(sum),
-            Accumulator::WideSum { low, high, .. } => {
+            AccumulatorWords::Count(_) | AccumulatorWords::Moments { .. } => {}
+            AccumulatorWords::Sum { sum, .. } => add(sum),
+            AccumulatorWords::WideSum { low, high, .. } => {
                 add(low);
                 add(high);
             }
-            Accumulator::LimbSum { first, .. } => (first..first + 4).for_each(&mut add),
-            Accumulator::FloatSum { sum, .. } => self.text.line(format!("n{sum} += AS_F64(group[{sum}]);")),
-            Accumulator::Best { best, smallest, from, .. } => {
+            AccumulatorWords::LimbSum { first, .. } => (first..first + 4).for_each(&mut add),
+            AccumulatorWords::FloatSum { sum, .. } => self.text.line(format!("n{sum} += AS_F64(group[{sum}]);")),
+            AccumulatorWords::Best { best, smallest, from, .. } => {
                 let sign = if smallest { "<" } else { ">" };
                 let value = if from.is_some() { format!("(u32)group[{best}]") } else { format!("group[{best}]") };
                 self.text.line(format!("if ((i64){value} {sign} n{best}) n{best} = (i64){value};"));
             }
-            Accumulator::WideBest { low, high, smallest, .. } => {
+            AccumulatorWords::WideBest { low, high, smallest, .. } => {
                 let sign = if smallest { "<" } else { ">" };
                 let value = format!("wide_from(group[{high}], (u64)group[{low}])");
                 self.text.line(format!("KEEP_WIDE(&n{low}, &n{high}, {value}, {sign});"));
@@ -211,13 +217,13 @@ impl Finish<'_> {
     }
 
     /// Writes an aggregate's value.
-    fn aggregate(&mut self, aggregate: &Aggregate, argument: &Type, accumulator: &Accumulator) -> Result<()> {
+    fn aggregate(&mut self, aggregate: &Aggregate, argument: &Type, accumulator: &AccumulatorWords) -> Result<()> {
         use AggregateFunction as F;
         let count = format!("n{}", accumulator.count());
         let null = (accumulator.count() != ROWS_COUNT).then(|| format!("!{count}"));
         match *accumulator {
-            Accumulator::Count(_) => self.put(&count, false, None),
-            Accumulator::FloatSum { sum, .. } if aggregate.kind.is_float() => {
+            AccumulatorWords::Count(_) => self.put(&count, false, None),
+            AccumulatorWords::FloatSum { sum, .. } if aggregate.kind.is_float() => {
                 let mut value = match aggregate.function {
                     F::Average => format!("n{sum} / (f64){count}"),
                     _ => format!("n{sum}"),
@@ -227,18 +233,18 @@ impl Finish<'_> {
                 }
                 self.put(&format!("AS_I64({value})"), false, null);
             }
-            Accumulator::Best { best, .. } if argument.repr() == Repr::Float => {
+            AccumulatorWords::Best { best, .. } if argument.repr() == Repr::Float => {
                 self.put(&format!("ORDER_OF_BITS(n{best})"), false, null);
             }
-            Accumulator::Best { best, from: Some(from), .. } => {
+            AccumulatorWords::Best { best, from: Some(from), .. } => {
                 let from = self.text.argument(Binding::Constant(from), "const i64", "", "");
                 self.put(&format!("WRAP_ADD({from}, n{best})"), false, null);
             }
-            Accumulator::Best { best, .. } => self.put(&format!("n{best}"), false, null),
-            Accumulator::WideBest { low, high, .. } => {
+            AccumulatorWords::Best { best, .. } => self.put(&format!("n{best}"), false, null),
+            AccumulatorWords::WideBest { low, high, .. } => {
                 self.put(&format!("wide_from(n{high}, (u64)n{low})"), true, null);
             }
-            Accumulator::Sum { .. } | Accumulator::WideSum { .. } | Accumulator::LimbSum { .. } => {
+            AccumulatorWords::Sum { .. } | AccumulatorWords::WideSum { .. } | AccumulatorWords::LimbSum { .. } => {
                 self.total(aggregate, argument, accumulator, &count, null)?;
             }
             _ => return Err(Error::unsupported("a variance is finished by the CPU")),
@@ -251,17 +257,17 @@ impl Finish<'_> {
         &mut self,
         aggregate: &Aggregate,
         argument: &Type,
-        accumulator: &Accumulator,
+        accumulator: &AccumulatorWords,
         count: &str,
         null: Option<String>,
     ) -> Result<()> {
         let other = || Error::unsupported("a sum of another scale is finished by the CPU");
         let (mut total, mut beyond) = match *accumulator {
-            Accumulator::Sum { sum, .. } => (format!("wide_of(n{sum})"), None),
-            Accumulator::WideSum { low, high, .. } => {
+            AccumulatorWords::Sum { sum, .. } => (format!("wide_of(n{sum})"), None),
+            AccumulatorWords::WideSum { low, high, .. } => {
                 (format!("wide_of_halves(n{low}, n{high})"), Some(format!("{count} > {MOST_HALVES}L")))
             }
-            Accumulator::LimbSum { first, .. } => {
+            AccumulatorWords::LimbSum { first, .. } => {
                 let [a, b, c, d] = [first, first + 1, first + 2, first + 3].map(|at| format!("n{at}"));
                 let limbs = format!("{a}, {b}, {c}, {d}");
                 (format!("wide_of_limbs({limbs})"), Some(format!("{count} > {MOST_HALVES}L || limbs_left({limbs})")))

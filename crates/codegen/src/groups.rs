@@ -8,14 +8,19 @@ use tandem_plan::{
 };
 
 use crate::{
-    Accumulator, Binding, HashKey, KeyOf, ROWS_COUNT,
+    AccumulatorWords, Binding, HashKey, KeyOf, ROWS_COUNT,
     expression::{Term, Width},
-    kernel::{Generator, Output},
+    kernel::{Generator, KernelOutput},
 };
 
 /// Lays out what a group holds; returns it with the width of a group. Work-items may have a `shared` table, and no
 /// operations on more than `words` of 32 bits for it.
-fn plan(body: &Body, aggregates: &[PlannedAggregate], shared: bool, words: bool) -> Result<(Vec<Accumulator>, usize)> {
+fn plan(
+    body: &Body,
+    aggregates: &[PlannedAggregate],
+    shared: bool,
+    words: bool,
+) -> Result<(Vec<AccumulatorWords>, usize)> {
     use AggregateFunction as F;
     let mut width = ROWS_COUNT + 1;
     let mut place = || {
@@ -59,41 +64,48 @@ fn plan(body: &Body, aggregates: &[PlannedAggregate], shared: bool, words: bool)
         let repr = argument.map_or(Repr::Int, |slot| slot.kind.repr());
         let averages_integers = aggregate.function == F::Average && argument.is_some_and(|slot| slot.kind.is_integer());
         all.push(match (aggregate.function, repr) {
-            (F::CountRows | F::Count, _) => Accumulator::Count(count),
+            (F::CountRows | F::Count, _) => AccumulatorWords::Count(count),
             (F::Sum | F::Average, Repr::Float) => {
                 atomic("a sum of floats")?;
-                Accumulator::FloatSum { sum: place(), count }
+                AccumulatorWords::FloatSum { sum: place(), count }
             }
             (F::Average, Repr::Int | Repr::Wide) if averages_integers => {
                 atomic("a sum of floats")?;
-                Accumulator::FloatSum { sum: place(), count }
+                AccumulatorWords::FloatSum { sum: place(), count }
             }
-            (F::Sum | F::Average, Repr::Int | Repr::Wide) if *narrow => Accumulator::Sum { sum: place(), count },
-            (F::Sum | F::Average, Repr::Int) => Accumulator::WideSum { low: place(), high: place(), count },
+            (F::Sum | F::Average, Repr::Int | Repr::Wide) if *narrow => AccumulatorWords::Sum { sum: place(), count },
+            (F::Sum | F::Average, Repr::Int) => AccumulatorWords::WideSum { low: place(), high: place(), count },
             // A known range is one of 64 bits.
-            (F::Sum | F::Average, Repr::Wide) if known => Accumulator::WideSum { low: place(), high: place(), count },
+            (F::Sum | F::Average, Repr::Wide) if known => {
+                AccumulatorWords::WideSum { low: place(), high: place(), count }
+            }
             (F::Sum | F::Average, Repr::Wide) => {
                 let first = place();
                 (0..3).for_each(|_| _ = place());
-                Accumulator::LimbSum { first, count }
+                AccumulatorWords::LimbSum { first, count }
             }
             (F::Min | F::Max, Repr::Wide) => {
                 alone("the smallest or largest 128-bit value")?;
-                Accumulator::WideBest { low: place(), high: place(), count, smallest: aggregate.function == F::Min }
+                AccumulatorWords::WideBest {
+                    low: place(),
+                    high: place(),
+                    count,
+                    smallest: aggregate.function == F::Min,
+                }
             }
             (_, Repr::Float | Repr::Int | Repr::Wide) if moments => {
                 alone("a variance")?;
-                Accumulator::Moments { mean: place(), squares: place(), count }
+                AccumulatorWords::Moments { mean: place(), squares: place(), count }
             }
             (F::Min | F::BoolAnd, Repr::Int | Repr::Boolean | Repr::Float) => {
-                Accumulator::Best { best: place(), count, smallest: true, from: from()? }
+                AccumulatorWords::Best { best: place(), count, smallest: true, from: from()? }
             }
             // Codes of a sorted dictionary are in the order of its words.
             (F::Min | F::Max, Repr::Bytes) => {
-                Accumulator::Best { best: place(), count, smallest: aggregate.function == F::Min, from: from()? }
+                AccumulatorWords::Best { best: place(), count, smallest: aggregate.function == F::Min, from: from()? }
             }
             (F::Max | F::BoolOr, Repr::Int | Repr::Boolean | Repr::Float) => {
-                Accumulator::Best { best: place(), count, smallest: false, from: from()? }
+                AccumulatorWords::Best { best: place(), count, smallest: false, from: from()? }
             }
             (function, _) => {
                 return Err(Error::unsupported(format!("the aggregate {} is not on the device yet", function.name())));
@@ -105,7 +117,7 @@ fn plan(body: &Body, aggregates: &[PlannedAggregate], shared: bool, words: bool)
 
 /// Where a row's group is found.
 #[derive(Clone, Copy)]
-pub(crate) enum Groups<'k> {
+pub(crate) enum GroupLookup<'k> {
     /// In an array of so many.
     Array(&'k [GroupKey], usize),
     /// In a hash table.
@@ -114,7 +126,7 @@ pub(crate) enum Groups<'k> {
 
 /// Where a row's group is while rows are added.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Held {
+pub(crate) enum GroupPlace {
     /// In registers.
     Registers,
     /// In the memory of a group of work-items.
@@ -125,13 +137,13 @@ pub(crate) enum Held {
     Shared,
 }
 
-impl Held {
+impl GroupPlace {
     /// Returns what the names of operations begin with.
     fn prefix(self) -> &'static str {
         match self {
-            Held::Registers | Held::Table => "",
-            Held::Local => "LOCAL_",
-            Held::Shared => "ATOMIC_",
+            GroupPlace::Registers | GroupPlace::Table => "",
+            GroupPlace::Local => "LOCAL_",
+            GroupPlace::Shared => "ATOMIC_",
         }
     }
 }
@@ -144,24 +156,24 @@ impl Generator<'_> {
     pub(crate) fn groups(
         &mut self,
         rows: &str,
-        groups: Groups<'_>,
+        groups: GroupLookup<'_>,
         aggregates: &[PlannedAggregate],
-    ) -> Result<Vec<Accumulator>> {
+    ) -> Result<Vec<AccumulatorWords>> {
         let traits = self.input.traits;
-        let shared = !traits.chunked || matches!(groups, Groups::Hashed(_));
+        let shared = !traits.chunked || matches!(groups, GroupLookup::Hashed(_));
         let words = shared && !traits.int64_atomics;
         self.needs_int64_atomics = shared && !words;
         let remark = if shared { "one table" } else { "a table for each work-item" };
         let out = self.text.argument(Binding::Groups, "GLOBAL i64 *", "groups", remark);
         let (accumulators, width) = plan(self.input.body, aggregates, shared, words)?;
-        if let (true, Groups::Hashed(keys)) = (words, groups)
+        if let (true, GroupLookup::Hashed(keys)) = (words, groups)
             && key_bits(keys) > 62
         {
             let reason = "the device has no atomic operations on 64 bits, for groups by more than 62 bits of keys";
             return Err(Error::unsupported(reason));
         }
         let table = match groups {
-            Groups::Array(_, groups) if traits.chunked => {
+            GroupLookup::Array(_, groups) if traits.chunked => {
                 let first = self.text.argument(Binding::FirstTable, "const u32", "first_table", "of this launch's");
                 format!("TABLE({out}, {first}, {}UL)", groups * width)
             }
@@ -170,26 +182,26 @@ impl Generator<'_> {
         self.text.line(format!("GLOBAL i64 *const table = {table};"));
         self.held = match groups {
             // One group is kept in registers and written at the end.
-            Groups::Array([], _) => Held::Registers,
+            GroupLookup::Array([], _) => GroupPlace::Registers,
             // A few are kept in the memory of a group of work-items, where adding is cheap.
-            Groups::Array(_, count) if shared && count * width <= LOCAL_NUMBERS => Held::Local,
-            Groups::Array(..) => Held::Table,
-            Groups::Hashed(_) => Held::Shared,
+            GroupLookup::Array(_, count) if shared && count * width <= LOCAL_NUMBERS => GroupPlace::Local,
+            GroupLookup::Array(..) => GroupPlace::Table,
+            GroupLookup::Hashed(_) => GroupPlace::Shared,
         };
         match (self.held, groups) {
-            (Held::Registers, _) => self.declare_registers(&accumulators),
-            (Held::Local, Groups::Array(_, count)) => self.declare_local(&accumulators, count, width),
+            (GroupPlace::Registers, _) => self.declare_registers(&accumulators),
+            (GroupPlace::Local, GroupLookup::Array(_, count)) => self.declare_local(&accumulators, count, width),
             _ => {}
         }
         self.open_row(rows)?;
         self.add(groups, aggregates, &accumulators, width)?;
         self.close_row();
         match (self.held, groups) {
-            (Held::Registers, _) => {
+            (GroupPlace::Registers, _) => {
                 let register = |at: usize| format!("a{at}");
                 self.write_out(&accumulators, "table", &register, &register);
             }
-            (Held::Local, Groups::Array(_, count)) => {
+            (GroupPlace::Local, GroupLookup::Array(_, count)) => {
                 self.text.line("BARRIER();");
                 self.text.open(&format!("FOR_OWN(at, {count}u) {{"));
                 self.text.line(format!("if (!own[at * {width} + {ROWS_COUNT}]) continue;"));
@@ -204,13 +216,13 @@ impl Generator<'_> {
     }
 
     /// Makes a table of a group of work-items' own, with groups as they are before their first row.
-    fn declare_local(&mut self, accumulators: &[Accumulator], count: usize, width: usize) {
+    fn declare_local(&mut self, accumulators: &[AccumulatorWords], count: usize, width: usize) {
         // With one number more than is used, this loop never has the bound of the last: PoCL 3.1 joins the two across the barrier
         // if they have the same, and then aborts.
         let numbers = count * width + 1;
         self.text.line(format!("LOCAL_TABLE(own, {numbers});"));
         self.text.open(&format!("FOR_OWN(at, {numbers}u) {{"));
-        let empty = Output::Groups { groups: Some(count), accumulators: accumulators.to_vec() }.empty_group();
+        let empty = KernelOutput::Groups { groups: Some(count), accumulators: accumulators.to_vec() }.empty_group();
         let mut value = "0".to_string();
         for (at, number) in empty.iter().enumerate().filter(|(_, number)| **number != 0) {
             let worst = if *number == i64::MAX { "0x7fffffffffffffffL" } else { "(-0x7fffffffffffffffL - 1)" };
@@ -224,14 +236,14 @@ impl Generator<'_> {
     /// Adds the row to its group.
     fn add(
         &mut self,
-        groups: Groups<'_>,
+        groups: GroupLookup<'_>,
         aggregates: &[PlannedAggregate],
-        accumulators: &[Accumulator],
+        accumulators: &[AccumulatorWords],
         width: usize,
     ) -> Result<()> {
         let group = match groups {
-            Groups::Array(keys, _) => self.group(keys, width)?,
-            Groups::Hashed(keys) => Some(self.hashed_group(keys, width)?),
+            GroupLookup::Array(keys, _) => self.group(keys, width)?,
+            GroupLookup::Hashed(keys) => Some(self.hashed_group(keys, width)?),
         };
         let place = |at: usize| match &group {
             Some(group) => format!("{group} + {at}"),
@@ -261,43 +273,43 @@ impl Generator<'_> {
                 self.text.open(&format!("if ({}) {{", conditions.join(" & ")));
             }
             let count = match *accumulator {
-                Accumulator::Count(count) => count,
-                Accumulator::Sum { sum, count } => {
+                AccumulatorWords::Count(count) => count,
+                AccumulatorWords::Sum { sum, count } => {
                     self.add_to(registers, "ADD", &place(sum), &value);
                     count
                 }
-                Accumulator::WideSum { low, high, count } => {
+                AccumulatorWords::WideSum { low, high, count } => {
                     self.add_to(registers, "ADD", &place(low), &format!("({value} & 0xffffffffL)"));
                     self.add_to(registers, "ADD", &place(high), &format!("({value} >> 32)"));
                     count
                 }
-                Accumulator::LimbSum { first, count } => {
+                AccumulatorWords::LimbSum { first, count } => {
                     let limbs = [".low & 0xffffffffL", ".low >> 32", ".high & 0xffffffffL", ".high >> 32"];
                     for (at, limb) in limbs.iter().enumerate() {
                         self.add_to(registers, "ADD", &place(first + at), &format!("(i64)({value}{limb})"));
                     }
                     count
                 }
-                Accumulator::FloatSum { sum, count } => {
+                AccumulatorWords::FloatSum { sum, count } => {
                     self.needs_fp64 = true;
                     self.add_to(registers, "ADD_F64", &place(sum), &value);
                     count
                 }
                 // Two numbers that change together are kept in memory.
-                Accumulator::WideBest { low, high, count, smallest } => {
+                AccumulatorWords::WideBest { low, high, count, smallest } => {
                     let table = if registers { "table" } else { "group" };
                     let sign = if smallest { "<" } else { ">" };
                     self.text.line(format!("KEEP_WIDE({table} + {low}, {table} + {high}, {value}, {sign});"));
                     count
                 }
-                Accumulator::Moments { mean, squares, count } => {
+                AccumulatorWords::Moments { mean, squares, count } => {
                     self.needs_fp64 = true;
                     let table = if registers { "table" } else { "group" };
                     let places = format!("{table} + {count}, {table} + {mean}, {table} + {squares}");
                     self.text.line(format!("add_moments({places}, {value});"));
                     ROWS_COUNT
                 }
-                Accumulator::Best { best, count, smallest, from } => {
+                AccumulatorWords::Best { best, count, smallest, from } => {
                     self.add_to(registers, choose(smallest, from), &place(best), &value);
                     count
                 }
@@ -323,29 +335,29 @@ impl Generator<'_> {
     }
 
     /// Returns what a row adds to an accumulator, in the C type that it is added in.
-    fn contribution(&mut self, argument: Option<&Term>, accumulator: &Accumulator) -> Result<String> {
-        let Some(term) = argument.filter(|_| !matches!(accumulator, Accumulator::Count(_))) else {
+    fn contribution(&mut self, argument: Option<&Term>, accumulator: &AccumulatorWords) -> Result<String> {
+        let Some(term) = argument.filter(|_| !matches!(accumulator, AccumulatorWords::Count(_))) else {
             return Ok("0".into());
         };
         let floats = term.kind.repr() == Repr::Float;
         Ok(match accumulator {
-            Accumulator::FloatSum { .. } | Accumulator::Moments { .. } if floats => term.value.clone(),
-            Accumulator::FloatSum { .. } | Accumulator::Moments { .. } => {
+            AccumulatorWords::FloatSum { .. } | AccumulatorWords::Moments { .. } if floats => term.value.clone(),
+            AccumulatorWords::FloatSum { .. } | AccumulatorWords::Moments { .. } => {
                 self.number(term, &Type::Float64, Overflow::Error)?.value
             }
-            Accumulator::Best { .. } if floats => self.text.define("i64", &format!("FLOAT_ORDER({})", term.value)),
-            Accumulator::LimbSum { .. } | Accumulator::WideBest { .. } => {
+            AccumulatorWords::Best { .. } if floats => self.text.define("i64", &format!("FLOAT_ORDER({})", term.value)),
+            AccumulatorWords::LimbSum { .. } | AccumulatorWords::WideBest { .. } => {
                 let wide = term.integer()?.wide();
                 self.text.define("wide", &wide)
             }
             // Codes count from 0.
-            Accumulator::Best { .. } if term.words.is_some() => term.value.clone(),
-            Accumulator::Best { from: Some(from), .. } => {
+            AccumulatorWords::Best { .. } if term.words.is_some() => term.value.clone(),
+            AccumulatorWords::Best { from: Some(from), .. } => {
                 let from = self.text.argument(Binding::Constant(*from), "const i64", "", "");
                 let value = term.integer()?.to(Width::Long);
                 self.text.define("i64", &format!("WRAP_SUBTRACT({value}, {from})"))
             }
-            Accumulator::WideSum { .. } => term.integer()?.long(),
+            AccumulatorWords::WideSum { .. } => term.integer()?.long(),
             _ => term.integer()?.to(Width::Long),
         })
     }
@@ -374,7 +386,7 @@ impl Generator<'_> {
         }
         Ok(group.map(|group| {
             self.text.line(match self.held {
-                Held::Local => format!("LOCAL i64 *const group = own + {group} * {width};"),
+                GroupPlace::Local => format!("LOCAL i64 *const group = own + {group} * {width};"),
                 _ => format!("GLOBAL i64 *const group = table + (u64){group} * {width};"),
             });
             "group".to_string()
@@ -414,21 +426,21 @@ impl Generator<'_> {
         Ok("group".into())
     }
 
-    fn declare_registers(&mut self, accumulators: &[Accumulator]) {
+    fn declare_registers(&mut self, accumulators: &[AccumulatorWords]) {
         self.text.line(format!("i64 a{ROWS_COUNT} = 0;"));
         for accumulator in accumulators {
             match *accumulator {
-                Accumulator::Count(_) => {}
-                Accumulator::Sum { sum, .. } => self.text.line(format!("i64 a{sum} = 0;")),
-                Accumulator::FloatSum { sum, .. } => self.text.line(format!("f64 a{sum} = 0;")),
-                Accumulator::WideSum { low, high, .. } => self.text.line(format!("i64 a{low} = 0, a{high} = 0;")),
-                Accumulator::LimbSum { first, .. } => {
+                AccumulatorWords::Count(_) => {}
+                AccumulatorWords::Sum { sum, .. } => self.text.line(format!("i64 a{sum} = 0;")),
+                AccumulatorWords::FloatSum { sum, .. } => self.text.line(format!("f64 a{sum} = 0;")),
+                AccumulatorWords::WideSum { low, high, .. } => self.text.line(format!("i64 a{low} = 0, a{high} = 0;")),
+                AccumulatorWords::LimbSum { first, .. } => {
                     (first..first + 4).for_each(|at| self.text.line(format!("i64 a{at} = 0;")));
                 }
-                Accumulator::WideBest { .. } => {}
+                AccumulatorWords::WideBest { .. } => {}
                 // The count is in memory, too.
-                Accumulator::Moments { .. } => continue,
-                Accumulator::Best { best, smallest, .. } => {
+                AccumulatorWords::Moments { .. } => continue,
+                AccumulatorWords::Best { best, smallest, .. } => {
                     let worst = if smallest { "0x7fffffffffffffffL" } else { "(-0x7fffffffffffffffL - 1)" };
                     self.text.line(format!("i64 a{best} = {worst};"));
                 }
@@ -443,7 +455,7 @@ impl Generator<'_> {
     /// Adds what was held of a group elsewhere to its table.
     fn write_out(
         &mut self,
-        accumulators: &[Accumulator],
+        accumulators: &[AccumulatorWords],
         table: &str,
         number: &dyn Fn(usize) -> String,
         float: &dyn Fn(usize) -> String,
@@ -454,17 +466,21 @@ impl Generator<'_> {
         write("ADD", ROWS_COUNT, number(ROWS_COUNT));
         for accumulator in accumulators {
             match *accumulator {
-                Accumulator::Count(_) => {}
-                Accumulator::Sum { sum, .. } => write("ADD", sum, number(sum)),
-                Accumulator::FloatSum { sum, .. } => write("ADD_F64", sum, float(sum)),
-                Accumulator::WideSum { low, high, .. } => {
+                AccumulatorWords::Count(_) => {}
+                AccumulatorWords::Sum { sum, .. } => write("ADD", sum, number(sum)),
+                AccumulatorWords::FloatSum { sum, .. } => write("ADD_F64", sum, float(sum)),
+                AccumulatorWords::WideSum { low, high, .. } => {
                     write("ADD", low, number(low));
                     write("ADD", high, number(high));
                 }
-                Accumulator::LimbSum { first, .. } => (first..first + 4).for_each(|at| write("ADD", at, number(at))),
-                Accumulator::WideBest { .. } => {}
-                Accumulator::Moments { .. } => continue,
-                Accumulator::Best { best, smallest, from, .. } => write(choose(smallest, from), best, number(best)),
+                AccumulatorWords::LimbSum { first, .. } => {
+                    (first..first + 4).for_each(|at| write("ADD", at, number(at)))
+                }
+                AccumulatorWords::WideBest { .. } => {}
+                AccumulatorWords::Moments { .. } => continue,
+                AccumulatorWords::Best { best, smallest, from, .. } => {
+                    write(choose(smallest, from), best, number(best))
+                }
             }
             let count = accumulator.count();
             if count != ROWS_COUNT {

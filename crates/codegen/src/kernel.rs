@@ -5,16 +5,16 @@ use tandem_pipeline::SlotId;
 use tandem_plan::{Action, Body, PhysicalStep};
 
 use crate::{
-    Accumulator, Binding, KernelSink, Layout, ROWS_COUNT, Target, Traits,
+    AccumulatorWords, Binding, ColumnLayout, KernelLanguage, KernelSink, ROWS_COUNT, Traits,
     expression::Term,
-    groups::{Groups, Held},
+    groups::{GroupLookup, GroupPlace},
     rows::RowColumn,
     text::{Text, either},
 };
 
 /// A generated kernel.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kernel {
+pub struct GeneratedKernel {
     /// The whole program, prelude first.
     pub text: String,
     /// The kernel's name.
@@ -24,18 +24,18 @@ pub struct Kernel {
     /// What each argument is bound to.
     pub bindings: Vec<Binding>,
     /// What comes out.
-    pub output: Output,
+    pub output: KernelOutput,
 }
 
 /// What a kernel gives.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Output {
+pub enum KernelOutput {
     /// Tables of groups.
     Groups {
         /// How many groups a table has; `None` for one hash table of any power of two.
         groups: Option<usize>,
         /// What a group holds: the count of its rows first, then these.
-        accumulators: Vec<Accumulator>,
+        accumulators: Vec<AccumulatorWords>,
     },
     /// Rows, by two launches: one counts them, one writes them.
     Rows {
@@ -46,18 +46,18 @@ pub enum Output {
     },
 }
 
-impl Output {
+impl KernelOutput {
     /// Returns how many 64-bit numbers a group has.
     pub fn group_width(&self) -> usize {
-        let places = self.accumulators().iter().map(Accumulator::last);
+        let places = self.accumulators().iter().map(AccumulatorWords::last);
         places.max().unwrap_or(ROWS_COUNT) + 1
     }
 
     /// Returns what a group holds; nothing for rows.
-    pub fn accumulators(&self) -> &[Accumulator] {
+    pub fn accumulators(&self) -> &[AccumulatorWords] {
         match self {
-            Output::Groups { accumulators, .. } => accumulators,
-            Output::Rows { .. } => &[],
+            KernelOutput::Groups { accumulators, .. } => accumulators,
+            KernelOutput::Rows { .. } => &[],
         }
     }
 
@@ -66,8 +66,10 @@ impl Output {
         let mut group = vec![0; self.group_width()];
         for accumulator in self.accumulators() {
             match *accumulator {
-                Accumulator::Best { best, smallest, .. } => group[best] = if smallest { i64::MAX } else { i64::MIN },
-                Accumulator::WideBest { low, high, smallest, .. } => {
+                AccumulatorWords::Best { best, smallest, .. } => {
+                    group[best] = if smallest { i64::MAX } else { i64::MIN }
+                }
+                AccumulatorWords::WideBest { low, high, smallest, .. } => {
                     (group[low], group[high]) = if smallest { (-1, i64::MAX) } else { (0, i64::MIN) };
                 }
                 _ => {}
@@ -79,24 +81,24 @@ impl Output {
 
 /// What a kernel is generated from.
 #[derive(Clone, Copy, Debug)]
-pub struct Input<'f> {
+pub struct KernelInput<'f> {
     /// What happens to each row.
     pub body: &'f Body,
     /// What rows end in.
     pub sink: &'f KernelSink,
     /// How each source column lies in memory, or why it cannot be read.
-    pub columns: &'f [Result<Layout>],
+    pub columns: &'f [Result<ColumnLayout>],
     /// The same for each payload column of each lookup.
-    pub payloads: &'f [Vec<Result<Layout>>],
+    pub payloads: &'f [Vec<Result<ColumnLayout>>],
     /// What the device can do.
     pub traits: Traits,
     /// The language of the text.
-    pub target: Target,
+    pub target: KernelLanguage,
 }
 
 /// The generator's state.
 pub(crate) struct Generator<'f> {
-    pub(crate) input: Input<'f>,
+    pub(crate) input: KernelInput<'f>,
     pub(crate) text: Text,
     /// The slots read or computed so far.
     pub(crate) values: Vec<Option<Term>>,
@@ -109,7 +111,7 @@ pub(crate) struct Generator<'f> {
     /// The loops over entries that are open.
     pub(crate) loops: usize,
     /// Where a row's group is while rows are added.
-    pub(crate) held: Held,
+    pub(crate) held: GroupPlace,
     /// The step whose build rows the kernel is of, in place of the source's.
     pub(crate) unmatched: Option<usize>,
     pub(crate) needs_fp64: bool,
@@ -130,13 +132,13 @@ enum Encoded {
 ///
 /// # Errors
 /// Unsupported, with the reason, for what kernels or the device cannot do.
-pub fn generate(input: Input<'_>) -> Result<Kernel> {
+pub fn generate(input: KernelInput<'_>) -> Result<GeneratedKernel> {
     generate_from(input, None)
 }
 
 /// Generates the kernel of a pipeline's rows, or of the build rows that come out of one of its steps.
-pub(crate) fn generate_from(input: Input<'_>, unmatched: Option<usize>) -> Result<Kernel> {
-    let Input { body: steps, sink, traits, target, .. } = input;
+pub(crate) fn generate_from(input: KernelInput<'_>, unmatched: Option<usize>) -> Result<GeneratedKernel> {
+    let KernelInput { body: steps, sink, traits, target, .. } = input;
     let mut generator = Generator {
         input,
         text: Text::default(),
@@ -145,7 +147,7 @@ pub(crate) fn generate_from(input: Input<'_>, unmatched: Option<usize>) -> Resul
         absent: vec![None; steps.lookups.len()],
         pair: None,
         loops: 0,
-        held: Held::Table,
+        held: GroupPlace::Table,
         unmatched,
         needs_fp64: false,
         lists: false,
@@ -154,12 +156,12 @@ pub(crate) fn generate_from(input: Input<'_>, unmatched: Option<usize>) -> Resul
     let rows = generator.text.argument(Binding::Rows, "const u32", "rows", "");
     let (name, statements, output) = match sink {
         KernelSink::Groups { keys, groups, aggregates } => {
-            let accumulators = generator.groups(&rows, Groups::Array(keys, *groups), aggregates)?;
-            ("pipeline", generator.text.take_body(), Output::Groups { groups: Some(*groups), accumulators })
+            let accumulators = generator.groups(&rows, GroupLookup::Array(keys, *groups), aggregates)?;
+            ("pipeline", generator.text.take_body(), KernelOutput::Groups { groups: Some(*groups), accumulators })
         }
         KernelSink::Hashed { keys, aggregates } => {
-            let accumulators = generator.groups(&rows, Groups::Hashed(keys), aggregates)?;
-            ("pipeline", generator.text.take_body(), Output::Groups { groups: None, accumulators })
+            let accumulators = generator.groups(&rows, GroupLookup::Hashed(keys), aggregates)?;
+            ("pipeline", generator.text.take_body(), KernelOutput::Groups { groups: None, accumulators })
         }
         KernelSink::Rows { values, order } => {
             let writes = generator.text.writes();
@@ -167,7 +169,7 @@ pub(crate) fn generate_from(input: Input<'_>, unmatched: Option<usize>) -> Resul
             let write = generator.text.take_body();
             generator.count(&rows)?;
             let count = generator.text.take_body();
-            ("rows", either(&writes, &write, &count), Output::Rows { columns, ordinals })
+            ("rows", either(&writes, &write, &count), KernelOutput::Rows { columns, ordinals })
         }
     };
     let fp64 = generator.needs_fp64 || statements.contains("f64");
@@ -182,7 +184,7 @@ pub(crate) fn generate_from(input: Input<'_>, unmatched: Option<usize>) -> Resul
     }
     let body = text.len();
     text.push_str(&kernel);
-    Ok(Kernel { text, name, body, bindings: generator.text.bindings(), output })
+    Ok(GeneratedKernel { text, name, body, bindings: generator.text.bindings(), output })
 }
 
 /// Writes the table by which rows are listed, eight at once: a byte for the place of each bit that is set.
@@ -208,7 +210,7 @@ const PARTS: [(&str, &[&str]); 3] =
     [("WIDE", &["wide", "WIDE", "limb"]), ("TEXT", &["text"]), ("DATES", &["_of", "add_months"])];
 
 /// Writes what stands before a kernel.
-pub(crate) fn prelude(target: Target, uses: Uses, kernel: &str) -> String {
+pub(crate) fn prelude(target: KernelLanguage, uses: Uses, kernel: &str) -> String {
     let mut text = String::new();
     let flags = [("CHUNKED", uses.chunked), ("FP64", uses.fp64), ("ATOM64", uses.int64_atomics)];
     let parts = PARTS.map(|(part, words)| (part, words.iter().any(|word| kernel.contains(word))));
@@ -216,8 +218,8 @@ pub(crate) fn prelude(target: Target, uses: Uses, kernel: &str) -> String {
         text.push_str(&format!("#define {flag}\n"));
     }
     text.push_str(match target {
-        Target::OpenCl => concat!(include_str!("prelude/built_in.cl"), include_str!("prelude/opencl.cl")),
-        Target::Cuda => include_str!("prelude/cuda.cuh"),
+        KernelLanguage::OpenCl => concat!(include_str!("prelude/built_in.cl"), include_str!("prelude/opencl.cl")),
+        KernelLanguage::Cuda => include_str!("prelude/cuda.cuh"),
     });
     text.push_str(include_str!("prelude/common.h"));
     text.push('\n');

@@ -25,11 +25,11 @@ use tandem_column::{Column, Data, Remote, RemoteForm, Result};
 use tandem_plan::Origin;
 
 pub use finish::finish;
-pub use kernel::{Input, Kernel, Output, generate};
+pub use kernel::{GeneratedKernel, KernelInput, KernelOutput, generate};
 pub use mapping::Mapping;
 pub use operators::{operator, operators};
 pub use rows::RowColumn;
-pub use sink::{Accumulator, HashKey, KernelSink, KeyOf, MOST_HALVES, OrderKey, ROWS_COUNT};
+pub use sink::{AccumulatorWords, HashKey, KernelSink, KeyOf, MOST_HALVES, OrderKey, ROWS_COUNT};
 pub use unmatched::generate_unmatched;
 
 /// How the values of a column lie in memory.
@@ -49,19 +49,19 @@ pub enum Form {
 
 /// What a kernel must know of a column to read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Layout {
+pub struct ColumnLayout {
     /// How its values lie in memory.
     pub form: Form,
     /// It has a validity bitmap.
     pub nullable: bool,
 }
 
-impl Layout {
+impl ColumnLayout {
     /// Reads the layout of a column.
     ///
     /// # Errors
     /// Unsupported, for values that kernels do not read yet.
-    pub fn of(column: &Column) -> Result<Layout> {
+    pub fn of(column: &Column) -> Result<ColumnLayout> {
         let form = match &column.data {
             Data::Int { codes, .. } | Data::Dictionary { codes, .. } => Form::Code(codes.width()),
             Data::Float32(_) => Form::Float32,
@@ -74,7 +74,7 @@ impl Layout {
                 RemoteForm::Float64 => Form::Float64,
             },
         };
-        Ok(Layout { form, nullable: column.is_nullable() })
+        Ok(ColumnLayout { form, nullable: column.is_nullable() })
     }
 }
 
@@ -97,7 +97,7 @@ pub const SECTOR: usize = 32;
 
 /// The language of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Target {
+pub enum KernelLanguage {
     /// OpenCL C 1.2 and later.
     OpenCl,
     /// CUDA C++, compiled at run time.

@@ -1,7 +1,7 @@
 //! Operators that are the same for every pipeline: prefix sums, sorting, laying builds out. Their text is a real file.
 
 use crate::{
-    Target, Traits,
+    KernelLanguage, Traits,
     kernel::{Uses, prelude},
 };
 
@@ -14,7 +14,7 @@ pub fn operators() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the text of one, a program of its own: a driver takes time for each kernel of a program, whoever launches it.
-pub fn operator(name: &str, traits: Traits, target: Target) -> String {
+pub fn operator(name: &str, traits: Traits, target: KernelLanguage) -> String {
     let mut text = String::new();
     let mut within = None;
     for line in FILE.lines() {
@@ -50,9 +50,9 @@ mod tests {
         let traits = Traits { chunked: true, fp64: false, int64_atomics: false, traced: false };
         let names: Vec<&str> = operators().collect();
         assert!(names.len() > 20 && names.contains(&"scan") && names.contains(&"scatter_16"), "{names:?}");
-        let plain = operator("", traits, Target::OpenCl);
+        let plain = operator("", traits, KernelLanguage::OpenCl);
         for name in names {
-            let text = operator(name, traits, Target::OpenCl);
+            let text = operator(name, traits, KernelLanguage::OpenCl);
             let definitions: Vec<&str> = text.lines().filter_map(defined).collect();
             assert_eq!(definitions, [name]);
             // What is shared comes with each, and braces are closed.

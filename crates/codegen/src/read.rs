@@ -5,13 +5,13 @@ use tandem_pipeline::{SlotId, range::Range};
 use tandem_plan::{Origin, Way};
 
 use crate::{
-    Binding, Form, Layout,
+    Binding, ColumnLayout, Form,
     expression::{Integer, Term, Width},
     kernel::Generator,
 };
 
 impl Generator<'_> {
-    fn layout(&self, column: usize) -> Result<Layout> {
+    fn layout(&self, column: usize) -> Result<ColumnLayout> {
         self.input.columns[column].clone()
     }
 

@@ -8,7 +8,7 @@ use tandem_pipeline::Expr;
 use tandem_plan::{Action, Origin, PhysicalStep};
 
 use crate::{
-    Binding, Form, Layout, OrderKey,
+    Binding, ColumnLayout, Form, OrderKey,
     expression::{Term, unsupported},
     kernel::Generator,
 };
@@ -199,6 +199,6 @@ impl<'f> Generator<'f> {
 }
 
 /// Tells whether values are not written but fetched later.
-fn is_late(layout: &Result<Layout>) -> bool {
+fn is_late(layout: &Result<ColumnLayout>) -> bool {
     !matches!(layout, Ok(layout) if layout.form != Form::Bytes)
 }

@@ -72,7 +72,7 @@ pub const MOST_HALVES: i64 = 1 << 31;
 
 /// Where a group's table of 64-bit numbers holds one aggregate; the count of its rows is at [`ROWS_COUNT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Accumulator {
+pub enum AccumulatorWords {
     /// The count of contributing rows, at this place.
     Count(usize),
     /// A sum, and the count of contributing rows (0: that of all rows).
@@ -138,32 +138,32 @@ pub enum Accumulator {
     },
 }
 
-impl Accumulator {
+impl AccumulatorWords {
     /// Returns where the count of contributing rows is.
     pub fn count(&self) -> usize {
         match *self {
-            Accumulator::Count(count)
-            | Accumulator::Sum { count, .. }
-            | Accumulator::WideSum { count, .. }
-            | Accumulator::LimbSum { count, .. }
-            | Accumulator::FloatSum { count, .. }
-            | Accumulator::Best { count, .. }
-            | Accumulator::WideBest { count, .. }
-            | Accumulator::Moments { count, .. } => count,
+            AccumulatorWords::Count(count)
+            | AccumulatorWords::Sum { count, .. }
+            | AccumulatorWords::WideSum { count, .. }
+            | AccumulatorWords::LimbSum { count, .. }
+            | AccumulatorWords::FloatSum { count, .. }
+            | AccumulatorWords::Best { count, .. }
+            | AccumulatorWords::WideBest { count, .. }
+            | AccumulatorWords::Moments { count, .. } => count,
         }
     }
 
     /// Returns the last place that is used.
     pub fn last(&self) -> usize {
         match *self {
-            Accumulator::Count(count) => count,
-            Accumulator::Sum { sum, count } | Accumulator::FloatSum { sum, count } => sum.max(count),
-            Accumulator::WideSum { low, high, count } | Accumulator::WideBest { low, high, count, .. } => {
+            AccumulatorWords::Count(count) => count,
+            AccumulatorWords::Sum { sum, count } | AccumulatorWords::FloatSum { sum, count } => sum.max(count),
+            AccumulatorWords::WideSum { low, high, count } | AccumulatorWords::WideBest { low, high, count, .. } => {
                 low.max(high).max(count)
             }
-            Accumulator::LimbSum { first, count } => count.max(first + 3),
-            Accumulator::Best { best, count, .. } => best.max(count),
-            Accumulator::Moments { mean, squares, count } => mean.max(squares).max(count),
+            AccumulatorWords::LimbSum { first, count } => count.max(first + 3),
+            AccumulatorWords::Best { best, count, .. } => best.max(count),
+            AccumulatorWords::Moments { mean, squares, count } => mean.max(squares).max(count),
         }
     }
 }

@@ -8,7 +8,7 @@ use tandem_pipeline::{JoinKind, SlotId, Value};
 use tandem_plan::{Action, Origin, PhysicalProbe, Way};
 
 use crate::{
-    Binding, Form, Input, Kernel, Layout,
+    Binding, ColumnLayout, Form, GeneratedKernel, KernelInput,
     expression::Term,
     kernel::{Generator, generate_from},
 };
@@ -17,7 +17,7 @@ use crate::{
 ///
 /// # Errors
 /// Unsupported, with the reason, for what kernels or the device cannot do.
-pub fn generate_unmatched(input: Input<'_>, step: usize) -> Result<Kernel> {
+pub fn generate_unmatched(input: KernelInput<'_>, step: usize) -> Result<GeneratedKernel> {
     match &input.body.steps[step].action {
         Action::Probe(probe) if probe.kind.emits_build_rows() => generate_from(input, Some(step)),
         _ => Err(Error::internal("no build rows come out of this step")),
@@ -72,7 +72,7 @@ impl<'f> Generator<'f> {
             Origin::Computed => None,
         };
         // Text with a dictionary is a code everywhere.
-        let coded = matches!(layout, Some(Ok(Layout { form: Form::Code(_), .. })));
+        let coded = matches!(layout, Some(Ok(ColumnLayout { form: Form::Code(_), .. })));
         if kind.repr() == Repr::Bytes && coded {
             return Ok(Some(Term { words: Some(origin), ..Term::new("0", Some("1".into()), kind) }));
         }

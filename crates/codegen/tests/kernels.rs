@@ -3,8 +3,8 @@
 use std::{fs, path::Path};
 
 use tandem_codegen::{
-    Form, HashKey, Input, Kernel, KernelSink, KeyOf, Layout, OrderKey, Target, Traits, finish, generate,
-    generate_unmatched,
+    ColumnLayout, Form, GeneratedKernel, HashKey, KernelInput, KernelLanguage, KernelSink, KeyOf, OrderKey, Traits,
+    finish, generate, generate_unmatched,
 };
 use tandem_pipeline::{
     Aggregate, AggregateFunction, Arithmetic, ArithmeticOperator, Comparison, Expr, Failure, JoinKind, Overflow, Slot,
@@ -40,12 +40,12 @@ impl Plan {
 
     fn kernel(
         &self,
-        columns: &[tandem_column::Result<Layout>],
-        payloads: &[Vec<tandem_column::Result<Layout>>],
+        columns: &[tandem_column::Result<ColumnLayout>],
+        payloads: &[Vec<tandem_column::Result<ColumnLayout>>],
         traits: Traits,
-        target: Target,
-    ) -> tandem_column::Result<Kernel> {
-        generate(Input { body: &self.body(), sink: &self.sink, columns, payloads, traits, target })
+        target: KernelLanguage,
+    ) -> tandem_column::Result<GeneratedKernel> {
+        generate(KernelInput { body: &self.body(), sink: &self.sink, columns, payloads, traits, target })
     }
 }
 
@@ -79,8 +79,8 @@ fn sum(argument: usize, narrow: bool) -> PlannedAggregate {
     PlannedAggregate { aggregate, argument: Type::Null, narrow, total: false, dictionary: None }
 }
 
-fn code(width: usize) -> tandem_column::Result<Layout> {
-    Ok(Layout { form: Form::Code(width), nullable: false })
+fn code(width: usize) -> tandem_column::Result<ColumnLayout> {
+    Ok(ColumnLayout { form: Form::Code(width), nullable: false })
 }
 
 /// Ranges of three columns and the sum of a product: SSB 1.1 once its join is a range of dates.
@@ -199,21 +199,21 @@ fn finishing(hashed: bool) -> Plan {
     }
 }
 
-fn finishing_columns() -> Vec<tandem_column::Result<Layout>> {
+fn finishing_columns() -> Vec<tandem_column::Result<ColumnLayout>> {
     let forms = [(Form::Code(1), true), (Form::Code(8), false), (Form::Code(4), true), (Form::Wide, false)];
-    let layout = |(form, nullable)| Ok(Layout { form, nullable });
+    let layout = |(form, nullable)| Ok(ColumnLayout { form, nullable });
     forms.into_iter().chain([(Form::Float64, false)]).map(layout).collect()
 }
 
 /// Returns the kernels that make rows of groups.
 fn finished(plan: &Plan, traits: Traits) -> String {
-    let (columns, target) = (finishing_columns(), Target::OpenCl);
+    let (columns, target) = (finishing_columns(), KernelLanguage::OpenCl);
     let counted = plan.kernel(&columns, &[], traits, target).expect("a kernel");
     let finished = finish(&plan.body(), &plan.sink, &counted.output, traits, target).expect("a kernel");
     finished.text[finished.body..].to_string()
 }
 
-fn one_group_layouts() -> Vec<tandem_column::Result<Layout>> {
+fn one_group_layouts() -> Vec<tandem_column::Result<ColumnLayout>> {
     vec![code(2), code(1), code(4), code(1)]
 }
 
@@ -309,9 +309,9 @@ fn joined() -> Plan {
 
 #[test]
 fn kernels_read_as_the_plan() {
-    let wide = || vec![code(2), code(4), Ok(Layout { form: Form::Code(4), nullable: true })];
+    let wide = || vec![code(2), code(4), Ok(ColumnLayout { form: Form::Code(4), nullable: true })];
     let payloads = || {
-        let nullable = Ok(Layout { form: Form::Code(1), nullable: true });
+        let nullable = Ok(ColumnLayout { form: Form::Code(1), nullable: true });
         vec![vec![code(2)], vec![code(1), code(1), nullable]]
     };
     let kernel = |plan: &Plan, columns: &[_], payloads: &[Vec<_>], traits, target| {
@@ -319,39 +319,39 @@ fn kernels_read_as_the_plan() {
         kernel.text[kernel.body..].to_string()
     };
     let simple = one_group_layouts();
-    golden("one-group", &kernel(&one_group(Overflow::Wrap), &simple, &[], PROCESSOR, Target::OpenCl));
-    golden("one-group-checked", &kernel(&one_group(Overflow::Error), &simple, &[], PROCESSOR, Target::OpenCl));
-    golden("groups", &kernel(&groups(), &wide(), &payloads(), GPU, Target::OpenCl));
+    golden("one-group", &kernel(&one_group(Overflow::Wrap), &simple, &[], PROCESSOR, KernelLanguage::OpenCl));
+    golden("one-group-checked", &kernel(&one_group(Overflow::Error), &simple, &[], PROCESSOR, KernelLanguage::OpenCl));
+    golden("groups", &kernel(&groups(), &wide(), &payloads(), GPU, KernelLanguage::OpenCl));
     let mut few = groups();
     if let KernelSink::Groups { keys, groups, .. } = &mut few.sink {
         keys[0].size = 10;
         *groups = 60;
     }
-    golden("few-groups", &kernel(&few, &wide(), &payloads(), GPU, Target::OpenCl));
+    golden("few-groups", &kernel(&few, &wide(), &payloads(), GPU, KernelLanguage::OpenCl));
     let mut rows = groups();
     let values = vec![Expr::Slot(3), Expr::Slot(2), product(2, 2, Overflow::Null), Expr::Slot(2)];
     let order = vec![OrderKey { value: 3, descending: true, nulls_first: false, longest: None }];
     rows.sink = KernelSink::Rows { values, order };
-    golden("rows", &kernel(&rows, &wide(), &payloads(), PROCESSOR, Target::OpenCl));
-    let nullable = |width| Ok(Layout { form: Form::Code(width), nullable: true });
+    golden("rows", &kernel(&rows, &wide(), &payloads(), PROCESSOR, KernelLanguage::OpenCl));
+    let nullable = |width| Ok(ColumnLayout { form: Form::Code(width), nullable: true });
     let columns = [code(4), code(1), nullable(1)];
-    golden("decimals", &kernel(&decimals(true), &columns, &[], PROCESSOR, Target::OpenCl));
-    golden("decimals-wide", &kernel(&decimals(false), &columns, &[], PROCESSOR, Target::OpenCl));
-    golden("words", &kernel(&words(), &[nullable(2)], &[], PROCESSOR, Target::OpenCl));
+    golden("decimals", &kernel(&decimals(true), &columns, &[], PROCESSOR, KernelLanguage::OpenCl));
+    golden("decimals-wide", &kernel(&decimals(false), &columns, &[], PROCESSOR, KernelLanguage::OpenCl));
+    golden("words", &kernel(&words(), &[nullable(2)], &[], PROCESSOR, KernelLanguage::OpenCl));
     let (columns, payloads_of) = ([code(4), code(1)], [vec![code(1), code(1)]]);
-    golden("merge", &kernel(&joined(), &columns, &payloads_of, PROCESSOR, Target::OpenCl));
-    let (plan, traits, target) = (joined(), PROCESSOR, Target::OpenCl);
+    golden("merge", &kernel(&joined(), &columns, &payloads_of, PROCESSOR, KernelLanguage::OpenCl));
+    let (plan, traits, target) = (joined(), PROCESSOR, KernelLanguage::OpenCl);
     let (body, sink) = (&plan.body(), &plan.sink);
-    let input = Input { body, sink, columns: &columns, payloads: &payloads_of, traits, target };
+    let input = KernelInput { body, sink, columns: &columns, payloads: &payloads_of, traits, target };
     let unmatched = generate_unmatched(input, 1).expect("a kernel can be generated");
     golden("unmatched", &unmatched.text[unmatched.body..]);
     let poor = Traits { fp64: false, int64_atomics: false, ..GPU };
     golden("finish", &finished(&finishing(false), GPU));
     golden("finish-hashed", &finished(&finishing(true), PROCESSOR));
-    golden("words-of-groups", &kernel(&finishing(true), &finishing_columns(), &[], poor, Target::OpenCl));
+    golden("words-of-groups", &kernel(&finishing(true), &finishing_columns(), &[], poor, KernelLanguage::OpenCl));
     // One body for all targets.
-    let cuda = kernel(&groups(), &wide(), &payloads(), GPU, Target::Cuda);
-    assert_eq!(cuda, kernel(&groups(), &wide(), &payloads(), GPU, Target::OpenCl));
+    let cuda = kernel(&groups(), &wide(), &payloads(), GPU, KernelLanguage::Cuda);
+    assert_eq!(cuda, kernel(&groups(), &wide(), &payloads(), GPU, KernelLanguage::OpenCl));
 }
 
 #[test]
@@ -361,7 +361,7 @@ fn other_literals_give_the_same_text() {
     **literal = Expr::Literal(Value::Integer(7), Type::Int64);
     let columns = [code(2), code(4), code(4)];
     let payloads = [vec![code(2)], vec![code(1), code(1), code(1)]];
-    let text = |plan: &Plan| plan.kernel(&columns, &payloads, GPU, Target::OpenCl).expect("a kernel").text;
+    let text = |plan: &Plan| plan.kernel(&columns, &payloads, GPU, KernelLanguage::OpenCl).expect("a kernel").text;
     assert_eq!(text(&groups()), text(&other));
 }
 
@@ -369,11 +369,12 @@ fn other_literals_give_the_same_text() {
 fn what_a_device_lacks_is_a_reason() {
     let poor = Traits { chunked: false, fp64: false, int64_atomics: false, traced: false };
     let reason = |plan: &Plan, columns: &[_], traits| {
-        plan.kernel(columns, &[], traits, Target::OpenCl).expect_err("not on this device").message
+        plan.kernel(columns, &[], traits, KernelLanguage::OpenCl).expect_err("not on this device").message
     };
     // Sums are of words.
-    let kernel_of =
-        |plan: &Plan, columns: &[_], traits| plan.kernel(columns, &[], traits, Target::OpenCl).expect("a kernel").text;
+    let kernel_of = |plan: &Plan, columns: &[_], traits| {
+        plan.kernel(columns, &[], traits, KernelLanguage::OpenCl).expect("a kernel").text
+    };
     let text = kernel_of(&one_group(Overflow::Wrap), &one_group_layouts(), poor);
     assert!(!text.contains("#define ATOM64\n") && !text.contains("#define FP64\n"));
     // What does not need what a device lacks is the same text for all.
@@ -391,7 +392,7 @@ fn what_a_device_lacks_is_a_reason() {
     // A processor's work-items have a table each.
     let processor = Traits { chunked: true, ..poor };
     let (plan, columns) = (one_group(Overflow::Wrap), one_group_layouts());
-    plan.kernel(&columns, &[], processor, Target::OpenCl).expect("no need of them");
+    plan.kernel(&columns, &[], processor, KernelLanguage::OpenCl).expect("no need of them");
     let mut floats = one_group(Overflow::Wrap);
     floats.slots[3].kind = Type::Float64;
     floats.slots[2].kind = Type::Float64;
@@ -399,7 +400,7 @@ fn what_a_device_lacks_is_a_reason() {
     floats.steps = Vec::new();
     let KernelSink::Groups { aggregates, .. } = &mut floats.sink else { panic!("groups") };
     *aggregates = vec![sum(3, false)];
-    let float = Ok(Layout { form: Form::Float64, nullable: false });
+    let float = Ok(ColumnLayout { form: Form::Float64, nullable: false });
     let columns = [code(2), code(1), code(4), float];
     assert_eq!(reason(&floats, &columns, processor), "the device has no double precision");
     assert_eq!(reason(&floats, &columns, poor), "the device has no atomic operations on 64 bits, for a sum of floats");
@@ -414,7 +415,7 @@ fn names_of_columns_mean_nothing_to_a_compiler() {
     let named = |name: &str| {
         let mut plan = one_group(Overflow::Wrap);
         plan.slots.iter_mut().for_each(|slot| slot.name = name.to_owned());
-        let (columns, payloads, traits, target) = (one_group_layouts(), &[], PROCESSOR, Target::OpenCl);
+        let (columns, payloads, traits, target) = (one_group_layouts(), &[], PROCESSOR, KernelLanguage::OpenCl);
         let kernel = plan.kernel(&columns, payloads, traits, target).expect("a kernel");
         split(&kernel.text[kernel.body..])
     };

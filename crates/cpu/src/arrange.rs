@@ -6,7 +6,7 @@ use crate::{Values, Vector};
 
 /// Which row each entry of a build holds.
 #[derive(Debug)]
-pub enum Order {
+pub enum EntryOrder {
     /// One for each entry.
     Each(Vec<u32>),
     /// Row `rows[i]` goes to entry `places[i]`; the other entries hold none.
@@ -20,20 +20,20 @@ pub enum Order {
     },
 }
 
-impl Order {
+impl EntryOrder {
     /// Returns how many entries there are.
     pub(crate) fn entries(&self) -> usize {
         match self {
-            Order::Each(rows) => rows.len(),
-            Order::Some { entries, .. } => *entries,
+            EntryOrder::Each(rows) => rows.len(),
+            EntryOrder::Some { entries, .. } => *entries,
         }
     }
 
     /// Returns a value for each entry, the default where it holds no row.
     fn arrange<T: Plain>(&self, value: impl Fn(usize) -> T) -> AlignedVec<T> {
         match self {
-            Order::Each(rows) => rows.iter().map(|row| value(*row as usize)).collect(),
-            Order::Some { rows, places, entries } => {
+            EntryOrder::Each(rows) => rows.iter().map(|row| value(*row as usize)).collect(),
+            EntryOrder::Some { rows, places, entries } => {
                 // Fresh zeroed memory costs nothing for the places that stay empty.
                 let mut out = AlignedVec::zeroed(*entries);
                 let slots = out.as_mut_slice();
@@ -46,8 +46,8 @@ impl Order {
     /// Returns the row of each entry, `None` where it holds none.
     fn rows(&self) -> Vec<Option<u32>> {
         match self {
-            Order::Each(rows) => rows.iter().copied().map(Some).collect(),
-            Order::Some { rows, places, entries } => {
+            EntryOrder::Each(rows) => rows.iter().copied().map(Some).collect(),
+            EntryOrder::Some { rows, places, entries } => {
                 let mut out = vec![None; *entries];
                 rows.iter().zip(places).for_each(|(row, place)| out[*place as usize] = Some(*row));
                 out
@@ -57,7 +57,7 @@ impl Order {
 }
 
 /// Makes a compact column of a vector's values in entry order, with their range.
-pub fn arrange(vector: &Vector, kind: &Type, order: &Order) -> (Column, Option<(i64, i64)>) {
+pub fn arrange(vector: &Vector, kind: &Type, order: &EntryOrder) -> (Column, Option<(i64, i64)>) {
     let validity = vector.valid.as_ref().map(|valid| {
         let mut bits = BitmapBuilder::with_capacity(order.entries());
         order.rows().iter().for_each(|row| bits.push(row.is_none_or(|row| valid[row as usize] != 0)));
@@ -110,8 +110,8 @@ fn range_of(values: impl Iterator<Item = i64>, vector: &Vector) -> Option<(i64, 
 }
 
 /// Writes codes of the given width in entry order; codes of null rows that do not fit are cut to the width.
-fn place(order: &Order, width: usize, code: impl Fn(usize) -> u64) -> Codes {
-    fn write<T: Code>(order: &Order, code: impl Fn(usize) -> u64) -> Codes {
+fn place(order: &EntryOrder, width: usize, code: impl Fn(usize) -> u64) -> Codes {
+    fn write<T: Code>(order: &EntryOrder, code: impl Fn(usize) -> u64) -> Codes {
         T::codes(Buffer::from(order.arrange(|row| T::truncate(code(row)))))
     }
     match width {

@@ -37,7 +37,7 @@ pub enum Contents {
 
 /// What a pipeline leaves behind.
 #[derive(Debug)]
-pub enum Output {
+pub enum PipelineOutput {
     /// Rows, for the result or a later pipeline.
     Rows(Table),
     /// Rows in the order of partitions, and how many rows each has.
@@ -116,20 +116,22 @@ impl Contents {
     }
 }
 
-impl Output {
+impl PipelineOutput {
     /// Returns the memory that it holds, in bytes; dictionaries are mostly those of tables.
     pub fn byte_len(&self) -> usize {
         match self {
-            Output::Rows(table) | Output::Partitions(table, _) => table.parts.iter().map(|part| part.byte_len()).sum(),
-            Output::Build(build) => build.byte_len(),
+            PipelineOutput::Rows(table) | PipelineOutput::Partitions(table, _) => {
+                table.parts.iter().map(|part| part.byte_len()).sum()
+            }
+            PipelineOutput::Build(build) => build.byte_len(),
         }
     }
 
     /// Returns how many rows there are.
     pub fn rows(&self) -> usize {
         match self {
-            Output::Rows(table) | Output::Partitions(table, _) => table.rows(),
-            Output::Build(build) => build.rows,
+            PipelineOutput::Rows(table) | PipelineOutput::Partitions(table, _) => table.rows(),
+            PipelineOutput::Build(build) => build.rows,
         }
     }
 }

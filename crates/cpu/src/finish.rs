@@ -9,7 +9,7 @@ use tandem_column::Result;
 use tandem_plan::PhysicalStep;
 
 use crate::{
-    Contents, Contribution, Job, Output, Parallel, Reservation,
+    Contents, Contribution, Job, ParallelTasks, PipelineOutput, Reservation,
     contribution::Counter,
     frame::{Frame, Matches},
     job::Operation,
@@ -40,7 +40,11 @@ impl Job {
     ///
     /// # Errors
     /// Overflow of a sum, an exhausted memory budget, or what a residual expression raises.
-    pub fn finish(&self, mut all: Vec<Contribution>, parallel: Parallel<'_>) -> Result<(Output, Vec<StepMetrics>)> {
+    pub fn finish(
+        &self,
+        mut all: Vec<Contribution>,
+        parallel: ParallelTasks<'_>,
+    ) -> Result<(PipelineOutput, Vec<StepMetrics>)> {
         self.emit_unmatched(&mut all)?;
         let began = Instant::now();
         let steps = &self.physical.body.steps;
@@ -56,7 +60,7 @@ impl Job {
         let bytes = held.iter().map(Reservation::bytes).sum::<usize>().saturating_mul(self.sink.copies());
         let _copies = Reservation::take(&self.settings.memory, "the result of a pipeline", bytes)?;
         let output = match contents.as_slice() {
-            [Contents::Kept(table)] => Output::Rows(table.clone()),
+            [Contents::Kept(table)] => PipelineOutput::Rows(table.clone()),
             _ => self.sink.finish(contents, &Finishing { schema: &self.physical.schema, parallel })?,
         };
         let metrics = |(step, counter): (&PhysicalStep, &Counter)| StepMetrics {

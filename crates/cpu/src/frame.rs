@@ -13,7 +13,7 @@ use tandem_plan::{Body, Origin, Physical};
 use crate::{
     BytesVector, Error, MemoryBudget, Reservation, Values, Vector,
     evaluate::Slots,
-    kernel::{self, Rows},
+    kernel::{self, RowRun},
 };
 
 /// The build row of an active row that has no match.
@@ -31,7 +31,7 @@ pub(crate) enum Matches {
 }
 
 /// What a frame needs to know of its pipeline.
-pub(crate) struct Layout {
+pub(crate) struct FrameLayout {
     /// The pipeline.
     pub(crate) physical: Arc<Physical>,
     /// The regular expressions of its steps.
@@ -40,7 +40,7 @@ pub(crate) struct Layout {
     pub(crate) memory: Arc<MemoryBudget>,
 }
 
-impl Layout {
+impl FrameLayout {
     /// Returns what happens to each row.
     pub(crate) fn body(&self) -> &Body {
         &self.physical.body
@@ -54,7 +54,7 @@ impl Layout {
 
 /// Active rows and what is known of them.
 pub(crate) struct Frame<'a> {
-    pub(crate) layout: &'a Layout,
+    pub(crate) layout: &'a FrameLayout,
     /// The source's part; none for rows that exist only on a build side, whose source slots are null.
     part: Option<&'a Part>,
     rows: Active,
@@ -71,21 +71,21 @@ enum Active {
 
 impl<'a> Frame<'a> {
     /// Makes a frame of consecutive rows of a part.
-    pub(crate) fn run(layout: &'a Layout, part: &'a Part, start: usize, count: usize) -> Frame<'a> {
+    pub(crate) fn run(layout: &'a FrameLayout, part: &'a Part, start: usize, count: usize) -> Frame<'a> {
         Self::new(layout, Some(part), Active::Run { start, count })
     }
 
     /// Makes a frame of listed rows of a part.
-    pub(crate) fn list(layout: &'a Layout, part: &'a Part, rows: Vec<u32>) -> Frame<'a> {
+    pub(crate) fn list(layout: &'a FrameLayout, part: &'a Part, rows: Vec<u32>) -> Frame<'a> {
         Self::new(layout, Some(part), Active::List(rows))
     }
 
     /// Makes a frame of rows that have no source row: all slots are null until stored.
-    pub(crate) fn detached(layout: &'a Layout, count: usize) -> Frame<'a> {
+    pub(crate) fn detached(layout: &'a FrameLayout, count: usize) -> Frame<'a> {
         Self::new(layout, None, Active::Run { start: 0, count })
     }
 
-    fn new(layout: &'a Layout, part: Option<&'a Part>, rows: Active) -> Frame<'a> {
+    fn new(layout: &'a FrameLayout, part: Option<&'a Part>, rows: Active) -> Frame<'a> {
         let vectors = RefCell::new(vec![None; layout.body().slots.len()]);
         let text = layout.text();
         Frame { layout, part, rows, vectors, matches: vec![Matches::None; layout.body().lookups.len()], text }
@@ -97,10 +97,10 @@ impl<'a> Frame<'a> {
     }
 
     /// Returns the active rows, as numbers within the part.
-    pub(crate) fn rows(&self) -> Rows<'_> {
+    pub(crate) fn rows(&self) -> RowRun<'_> {
         match &self.rows {
-            Active::Run { start, count } => Rows::Run { start: *start, count: *count },
-            Active::List(list) => Rows::List(list),
+            Active::Run { start, count } => RowRun::Run { start: *start, count: *count },
+            Active::List(list) => RowRun::List(list),
         }
     }
 
@@ -205,7 +205,7 @@ impl Slots for Frame<'_> {
             (Origin::Payload { lookup, payload }, _) if !matches!(self.matches[lookup], Matches::None) => {
                 let column = &self.layout.physical.builds[lookup].payload[payload];
                 let rows = self.build_rows(lookup)?;
-                self.reserve(text_bytes(column, Rows::List(&rows)))?;
+                self.reserve(text_bytes(column, RowRun::List(&rows)))?;
                 fetch_matches(column, &rows)
             }
             _ if self.part.is_none() => Vector::nulls(self.kind(slot), self.count()),
@@ -218,11 +218,11 @@ impl Slots for Frame<'_> {
 }
 
 /// Returns the bytes of the plain text of some rows; those of [`NO_MATCH`] have none.
-pub(crate) fn text_bytes(column: &Column, rows: Rows<'_>) -> usize {
+pub(crate) fn text_bytes(column: &Column, rows: RowRun<'_>) -> usize {
     let Data::Bytes { offsets, .. } = &column.data else { return 0 };
     let bytes = match rows {
-        Rows::Run { start, count } => offsets[start + count] - offsets[start],
-        Rows::List(list) => {
+        RowRun::Run { start, count } => offsets[start + count] - offsets[start],
+        RowRun::List(list) => {
             let listed = list.iter().filter(|row| **row != NO_MATCH);
             listed.map(|row| offsets[*row as usize + 1] - offsets[*row as usize]).sum()
         }
@@ -231,11 +231,11 @@ pub(crate) fn text_bytes(column: &Column, rows: Rows<'_>) -> usize {
 }
 
 /// Fetches a column's values for some rows.
-pub(crate) fn fetch(column: &Column, rows: Rows<'_>) -> Vector {
-    fn pick<T: Copy, U>(values: &[T], rows: Rows<'_>, f: impl Fn(T) -> U) -> Vec<U> {
+pub(crate) fn fetch(column: &Column, rows: RowRun<'_>) -> Vector {
+    fn pick<T: Copy, U>(values: &[T], rows: RowRun<'_>, f: impl Fn(T) -> U) -> Vec<U> {
         match rows {
-            Rows::Run { start, count } => values[start..start + count].iter().map(|v| f(*v)).collect(),
-            Rows::List(list) => list.iter().map(|row| f(values[*row as usize])).collect(),
+            RowRun::Run { start, count } => values[start..start + count].iter().map(|v| f(*v)).collect(),
+            RowRun::List(list) => list.iter().map(|row| f(values[*row as usize])).collect(),
         }
     }
     let values = match &column.data {
@@ -254,8 +254,8 @@ pub(crate) fn fetch(column: &Column, rows: Rows<'_>) -> Vector {
             let mut out = BytesVector::with_capacity(rows.count(), text_bytes(column, rows));
             let mut push = |row: usize| out.push(&bytes[offsets[row] as usize..offsets[row + 1] as usize]);
             match rows {
-                Rows::Run { start, count } => (start..start + count).for_each(&mut push),
-                Rows::List(list) => list.iter().for_each(|row| push(*row as usize)),
+                RowRun::Run { start, count } => (start..start + count).for_each(&mut push),
+                RowRun::List(list) => list.iter().for_each(|row| push(*row as usize)),
             }
             Values::Bytes(out)
         }
@@ -265,10 +265,10 @@ pub(crate) fn fetch(column: &Column, rows: Rows<'_>) -> Vector {
 }
 
 /// Fetches validity as bytes; `None` if all of these rows are valid.
-pub(crate) fn fetch_validity(validity: &Bitmap, rows: Rows<'_>) -> Option<Vec<u8>> {
+pub(crate) fn fetch_validity(validity: &Bitmap, rows: RowRun<'_>) -> Option<Vec<u8>> {
     let valid: Vec<u8> = match rows {
-        Rows::Run { start, count } => (start..start + count).map(|row| validity.get(row) as u8).collect(),
-        Rows::List(list) => list.iter().map(|row| validity.get(*row as usize) as u8).collect(),
+        RowRun::Run { start, count } => (start..start + count).map(|row| validity.get(row) as u8).collect(),
+        RowRun::List(list) => list.iter().map(|row| validity.get(*row as usize) as u8).collect(),
     };
     valid.contains(&0).then_some(valid)
 }
@@ -276,13 +276,13 @@ pub(crate) fn fetch_validity(validity: &Bitmap, rows: Rows<'_>) -> Option<Vec<u8
 /// Fetches a column's values for row numbers, null for [`NO_MATCH`].
 pub fn fetch_matches(column: &Column, rows: &[u32]) -> Vector {
     if !rows.contains(&NO_MATCH) {
-        return fetch(column, Rows::List(rows));
+        return fetch(column, RowRun::List(rows));
     }
     if column.rows == 0 {
         return Vector::nulls(&column.kind, rows.len());
     }
     let safe: Vec<u32> = rows.iter().map(|row| if *row == NO_MATCH { 0 } else { *row }).collect();
-    let mut vector = fetch(column, Rows::List(&safe));
+    let mut vector = fetch(column, RowRun::List(&safe));
     let valid = vector.valid.get_or_insert_with(|| vec![1; rows.len()]);
     for (valid, row) in valid.iter_mut().zip(rows) {
         *valid &= (*row != NO_MATCH) as u8;

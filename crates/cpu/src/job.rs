@@ -19,10 +19,10 @@ use crate::{
     Contribution, Settings,
     contribution::Counter,
     evaluate,
-    frame::{Frame, Layout, Matches},
+    frame::{Frame, FrameLayout, Matches},
     probe::ProbeStep,
     select::{Selection, SelectionState},
-    sink::{Sink, sink},
+    sink::{SinkOperator, sink},
 };
 
 /// A pipeline ready to run over morsels, from any number of workers at once.
@@ -30,10 +30,10 @@ pub struct Job {
     pub(crate) physical: Arc<Physical>,
     table: Arc<Table>,
     pub(crate) settings: Settings,
-    pub(crate) layout: Layout,
+    pub(crate) layout: FrameLayout,
     first: Selection,
     pub(crate) operations: Vec<Operation>,
-    pub(crate) sink: Box<dyn Sink>,
+    pub(crate) sink: Box<dyn SinkOperator>,
     /// Rows that a plain limit has so far.
     emitted: AtomicUsize,
 }
@@ -85,7 +85,7 @@ impl Job {
             }
         }
         let layout =
-            Layout { physical: physical.clone(), patterns: Default::default(), memory: settings.memory.clone() };
+            FrameLayout { physical: physical.clone(), patterns: Default::default(), memory: settings.memory.clone() };
         let sink = sink(&physical, settings);
         let (settings, emitted) = (settings.clone(), AtomicUsize::new(0));
         Job { physical, table, settings, layout, first, operations, sink, emitted }

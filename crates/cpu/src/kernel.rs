@@ -8,18 +8,18 @@ use crate::simd::simd;
 
 /// Rows of a part: a run, or a list of numbers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Rows<'a> {
+pub(crate) enum RowRun<'a> {
     /// `start .. start + count`.
     Run { start: usize, count: usize },
     /// These.
     List(&'a [u32]),
 }
 
-impl Rows<'_> {
+impl RowRun<'_> {
     pub(crate) fn count(&self) -> usize {
         match self {
-            Rows::Run { count, .. } => *count,
-            Rows::List(list) => list.len(),
+            RowRun::Run { count, .. } => *count,
+            RowRun::List(list) => list.len(),
         }
     }
 }
@@ -57,22 +57,22 @@ simd! {
 }
 
 /// Fetches values as 64-bit integers.
-pub(crate) fn fetch_ints(base: i64, codes: &Codes, rows: Rows<'_>) -> Vec<i64> {
+pub(crate) fn fetch_ints(base: i64, codes: &Codes, rows: RowRun<'_>) -> Vec<i64> {
     let mut out = vec![0; rows.count()];
     with_codes!(codes, c => match rows {
-        Rows::Run { start, count } => widen_run(&c[start..start + count], base, &mut out),
-        Rows::List(list) => widen_list(c, list, base, &mut out),
+        RowRun::Run { start, count } => widen_run(&c[start..start + count], base, &mut out),
+        RowRun::List(list) => widen_list(c, list, base, &mut out),
     });
     out
 }
 
 /// Fetches `value − min` as 32-bit numbers, for values known to lie within `min ..= min + u32::MAX`.
-pub(crate) fn fetch_offsets(base: i64, codes: &Codes, rows: Rows<'_>, min: i64) -> Vec<u32> {
+pub(crate) fn fetch_offsets(base: i64, codes: &Codes, rows: RowRun<'_>, min: i64) -> Vec<u32> {
     let mut out = vec![0; rows.count()];
     let delta = base.wrapping_sub(min) as u64;
     with_codes!(codes, c => match rows {
-        Rows::Run { start, count } => narrow_run(&c[start..start + count], delta, &mut out),
-        Rows::List(list) => narrow_list(c, list, delta, &mut out),
+        RowRun::Run { start, count } => narrow_run(&c[start..start + count], delta, &mut out),
+        RowRun::List(list) => narrow_list(c, list, delta, &mut out),
     });
     out
 }

@@ -25,15 +25,15 @@ mod sink;
 mod support;
 mod vector;
 
-pub use arrange::{Order, arrange};
-pub use contribution::{Contents, Contribution, Output};
+pub use arrange::{EntryOrder, arrange};
+pub use contribution::{Contents, Contribution, PipelineOutput};
 pub use finish::StepMetrics;
 pub use frame::{NO_MATCH, fetch_matches};
 pub use job::{Job, Worker};
 pub use mask::code_bounds;
 pub use rows::{Rows, to_column, values_table};
 pub use selector::VectorSelector;
-pub use settings::{Parallel, Settings, Switches};
+pub use settings::{ParallelTasks, Settings, Switches};
 pub use simd::{Level, level};
 pub use sink::{Best, Groups, Partial};
 pub use support::supports;

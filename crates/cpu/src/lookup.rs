@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use tandem_column::{Repr, Type};
 use tandem_pipeline::Value;
-use tandem_plan::{Build, Directory, KeyIndex, Keys, Packed};
+use tandem_plan::{Build, HashTable, KeyIndex, Keys, Packed};
 
 use crate::{Values, Vector, vector::bytes_value};
 
@@ -130,7 +130,7 @@ pub(crate) fn read_key<'a>(rows: impl Iterator<Item = Option<&'a [u8]>>, kinds: 
     vectors
 }
 
-fn find_hashed(directory: &Directory, keys: &[Rc<Vector>], rows: usize) -> Vec<(u32, u32)> {
+fn find_hashed(directory: &HashTable, keys: &[Rc<Vector>], rows: usize) -> Vec<(u32, u32)> {
     let buckets = directory.starts.len() - 1;
     let shift = 64 - buckets.trailing_zeros();
     let bucket = |hash: u64| if directory.collide || shift == 64 { 0 } else { (hash >> shift) as usize };

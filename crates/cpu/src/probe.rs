@@ -20,7 +20,7 @@ use crate::{
     Reservation, Values, Vector,
     evaluate::{self, Slots},
     frame::{Frame, Matches, NO_MATCH, fetch_matches, text_bytes},
-    kernel::Rows,
+    kernel::RowRun,
     lookup,
     settings::Settings,
 };
@@ -251,7 +251,7 @@ impl Slots for Pairs<'_, '_> {
             }
             Some(payload) => {
                 let column = &self.build.payload[payload];
-                self.reserve(text_bytes(column, Rows::List(self.entries)))?;
+                self.reserve(text_bytes(column, RowRun::List(self.entries)))?;
                 fetch_matches(column, self.entries)
             }
         }))

@@ -235,15 +235,15 @@ impl Placed {
 const TIMED: u32 = 8;
 
 /// A clock that runs for one vector in [`TIMED`].
-struct Clock(Option<Instant>);
+struct SampledClock(Option<Instant>);
 
 impl SelectionState {
-    fn clock(&self) -> Clock {
-        Clock(self.vectors.is_multiple_of(TIMED).then(Instant::now))
+    fn clock(&self) -> SampledClock {
+        SampledClock(self.vectors.is_multiple_of(TIMED).then(Instant::now))
     }
 }
 
-impl Clock {
+impl SampledClock {
     fn stop(self, counter: &mut Counter, rows_in: usize, rows_out: usize) {
         counter.count(rows_in, rows_out, self.0.map_or(Duration::ZERO, |began| began.elapsed() * TIMED));
     }

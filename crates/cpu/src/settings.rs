@@ -10,7 +10,7 @@ use tandem_column::Result;
 use crate::{Error, MemoryBudget};
 
 /// Runs tasks `0..n` on all workers and waits.
-pub type Parallel<'a> = &'a (dyn Fn(usize, &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()> + Sync);
+pub type ParallelTasks<'a> = &'a (dyn Fn(usize, &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()> + Sync);
 
 /// What tests change about execution: results do not depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

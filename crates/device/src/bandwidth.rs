@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use tandem_column::{AlignedVec, Error, Result};
 
-use crate::{Argument, Device, Event, Kind, Shape};
+use crate::{Argument, Device, DeviceKind, Event, Shape};
 
 /// The kernel, after what OpenCL and CUDA spell differently.
 const SOURCE: &str = concat!(include_str!("../kernels/prelude.cl"), include_str!("../kernels/bandwidth.cl"));
@@ -36,8 +36,8 @@ pub fn bandwidth(device: &dyn Device) -> Result<Bandwidths> {
     let count = (bytes / 8) as u64;
     // As many items as keep the device busy: one a core on a CPU, 2048 a multiprocessor, all that fit, on others.
     let (shape, option) = match info.kind {
-        Kind::Cpu => (Shape { groups: info.units, items: 1 }, "-DCHUNKED"),
-        Kind::Gpu | Kind::Accelerator => {
+        DeviceKind::Cpu => (Shape { groups: info.units, items: 1 }, "-DCHUNKED"),
+        DeviceKind::Gpu | DeviceKind::Accelerator => {
             let items = info.group_items.min(256);
             (Shape { groups: info.units * (2048 / items).max(1), items }, "")
         }

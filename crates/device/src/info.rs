@@ -28,7 +28,7 @@ impl fmt::Display for Backend {
 
 /// The kind of device, which decides how kernels iterate over rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum DeviceKind {
     /// A CPU: few work-items, each with a contiguous chunk.
     Cpu,
     /// A GPU: many work-items, neighbours read neighbouring values.
@@ -37,12 +37,12 @@ pub enum Kind {
     Accelerator,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for DeviceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Kind::Cpu => "cpu",
-            Kind::Gpu => "gpu",
-            Kind::Accelerator => "accelerator",
+            DeviceKind::Cpu => "cpu",
+            DeviceKind::Gpu => "gpu",
+            DeviceKind::Accelerator => "accelerator",
         })
     }
 }
@@ -55,7 +55,7 @@ pub struct Info {
     /// The position among the devices of its backend.
     pub index: usize,
     /// The kind of device.
-    pub kind: Kind,
+    pub kind: DeviceKind,
     /// The product's name.
     pub name: String,
     /// Who made it.

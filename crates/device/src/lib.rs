@@ -59,7 +59,7 @@ pub use cuda::compile_to_ptx;
 pub use device::{Argument, Device, Marks, Shape};
 pub use faulty::{Fault, Faulty, Operation};
 pub use find::{Found, Search, find};
-pub use info::{Backend, Info, Kind};
+pub use info::{Backend, DeviceKind, Info};
 pub use object::{Event, Kernel, Memory, Program, Times};
 pub use patience::Patience;
 pub use queue::Queue;

@@ -1,6 +1,6 @@
 //! How much of a device's memory is allocated.
 //!
-//! Drivers overcommit or fail late, so every backend counts for itself: a [`Reservation`] is taken before the driver is
+//! Drivers overcommit or fail late, so every backend counts for itself: a [`DeviceReservation`] is taken before the driver is
 //! asked and given back when the memory is dropped.
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(crate) struct Capacity {
 
 /// Bytes taken from a [`Capacity`] until dropped.
 #[derive(Debug)]
-pub(crate) struct Reservation {
+pub(crate) struct DeviceReservation {
     capacity: Arc<Capacity>,
     bytes: usize,
 }
@@ -37,7 +37,7 @@ impl Capacity {
     }
 
     /// Takes `bytes`, or fails as exhausted.
-    pub(crate) fn reserve(self: &Arc<Self>, bytes: usize) -> Result<Reservation> {
+    pub(crate) fn reserve(self: &Arc<Self>, bytes: usize) -> Result<DeviceReservation> {
         if bytes > self.largest {
             let largest = self.largest;
             return Err(Error::exhausted(format!(
@@ -46,7 +46,7 @@ impl Capacity {
         }
         let more = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= self.total);
         match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
-            Ok(_) => Ok(Reservation { capacity: self.clone(), bytes }),
+            Ok(_) => Ok(DeviceReservation { capacity: self.clone(), bytes }),
             Err(used) => Err(Error::exhausted(format!(
                 "the device's memory is full: {bytes} bytes asked for, {used} of {} in use",
                 self.total
@@ -55,7 +55,7 @@ impl Capacity {
     }
 }
 
-impl Reservation {
+impl DeviceReservation {
     /// Makes the error of a driver that refuses what fitted by our count.
     pub(crate) fn refused(&self, reason: &str) -> Error {
         let Capacity { total, .. } = *self.capacity;
@@ -66,7 +66,7 @@ impl Reservation {
     }
 }
 
-impl Drop for Reservation {
+impl Drop for DeviceReservation {
     fn drop(&mut self) {
         self.capacity.used.fetch_sub(self.bytes, Ordering::Relaxed);
     }

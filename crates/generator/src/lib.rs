@@ -1,6 +1,6 @@
 //! Generators of benchmark data: the Star Schema Benchmark by ourselves, TPC-H through the crate `tpchgen`.
 //!
-//! Every table is a `Source`: groups of about a million rows, each of which can be made alone, in any order, on any
+//! Every table is a `TableSource`: groups of about a million rows, each of which can be made alone, in any order, on any
 //! thread, and always comes out the same. Two outputs share it: one zstd Parquet file per table ([`write_ssb`],
 //! [`write_tpch`]) and resident tables ([`ssb_tables`], [`tpch_tables`]). Memory is bounded by one group per thread.
 
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 pub use tandem_column::{Class, Error, Result, Table};
 
-use source::Source;
+use source::TableSource;
 
 /// Smallest scale factor: below it the dimensions have too few rows to mean anything.
 pub const SMALLEST_SF: f64 = 0.01;
@@ -28,7 +28,7 @@ pub const DEFAULT_SEED: u64 = 42;
 
 /// What to generate.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
+pub struct GeneratorOptions {
     /// The scale factor, from [`SMALLEST_SF`] to [`LARGEST_SF`].
     pub sf: f64,
     /// Chooses the data of SSB; the same seed gives the same data whatever `threads`. TPC-H has a seed of its own.
@@ -37,10 +37,10 @@ pub struct Options {
     pub threads: usize,
 }
 
-impl Default for Options {
+impl Default for GeneratorOptions {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-        Options { sf: 1.0, seed: DEFAULT_SEED, threads }
+        GeneratorOptions { sf: 1.0, seed: DEFAULT_SEED, threads }
     }
 }
 
@@ -64,7 +64,7 @@ pub struct TableFile {
 ///
 /// # Errors
 /// A scale factor out of range, a directory that cannot be written, a full disk. No partial file is left.
-pub fn write_ssb(options: &Options, dir: &Path, progress: &Progress<'_>) -> Result<Vec<TableFile>> {
+pub fn write_ssb(options: &GeneratorOptions, dir: &Path, progress: &Progress<'_>) -> Result<Vec<TableFile>> {
     check(options)?;
     write(&ssb::sources(options), options, dir, progress)
 }
@@ -73,7 +73,7 @@ pub fn write_ssb(options: &Options, dir: &Path, progress: &Progress<'_>) -> Resu
 ///
 /// # Errors
 /// As [`write_ssb`].
-pub fn write_tpch(options: &Options, dir: &Path, progress: &Progress<'_>) -> Result<Vec<TableFile>> {
+pub fn write_tpch(options: &GeneratorOptions, dir: &Path, progress: &Progress<'_>) -> Result<Vec<TableFile>> {
     check(options)?;
     write(&tpch::sources(options.sf), options, dir, progress)
 }
@@ -82,7 +82,7 @@ pub fn write_tpch(options: &Options, dir: &Path, progress: &Progress<'_>) -> Res
 ///
 /// # Errors
 /// A scale factor out of range.
-pub fn ssb_tables(options: &Options, progress: &Progress<'_>) -> Result<Vec<(String, Table)>> {
+pub fn ssb_tables(options: &GeneratorOptions, progress: &Progress<'_>) -> Result<Vec<(String, Table)>> {
     check(options)?;
     load(&ssb::sources(options), options, progress)
 }
@@ -91,7 +91,7 @@ pub fn ssb_tables(options: &Options, progress: &Progress<'_>) -> Result<Vec<(Str
 ///
 /// # Errors
 /// A scale factor out of range.
-pub fn tpch_tables(options: &Options, progress: &Progress<'_>) -> Result<Vec<(String, Table)>> {
+pub fn tpch_tables(options: &GeneratorOptions, progress: &Progress<'_>) -> Result<Vec<(String, Table)>> {
     check(options)?;
     load(&tpch::sources(options.sf), options, progress)
 }
@@ -100,7 +100,7 @@ pub fn tpch_tables(options: &Options, progress: &Progress<'_>) -> Result<Vec<(St
 ///
 /// # Errors
 /// A sentence that says what the range is.
-pub fn check(options: &Options) -> Result<()> {
+pub fn check(options: &GeneratorOptions) -> Result<()> {
     if (SMALLEST_SF..=LARGEST_SF).contains(&options.sf) {
         return Ok(());
     }
@@ -111,8 +111,8 @@ pub fn check(options: &Options) -> Result<()> {
 }
 
 fn write(
-    sources: &[Box<dyn Source>],
-    options: &Options,
+    sources: &[Box<dyn TableSource>],
+    options: &GeneratorOptions,
     dir: &Path,
     progress: &Progress<'_>,
 ) -> Result<Vec<TableFile>> {
@@ -121,7 +121,11 @@ fn write(
     sources.iter().map(|s| parquet_file::write(s.as_ref(), dir, options.threads, &progress)).collect()
 }
 
-fn load(sources: &[Box<dyn Source>], options: &Options, progress: &Progress<'_>) -> Result<Vec<(String, Table)>> {
+fn load(
+    sources: &[Box<dyn TableSource>],
+    options: &GeneratorOptions,
+    progress: &Progress<'_>,
+) -> Result<Vec<(String, Table)>> {
     let progress = source::Counter::new(sources, progress);
     sources
         .iter()

@@ -21,7 +21,7 @@ use tandem_column::{Class, Error, Result};
 
 use crate::{
     TableFile,
-    source::{Counter, GROUP_ROWS, Source, in_order},
+    source::{Counter, GROUP_ROWS, TableSource, in_order},
 };
 
 /// Makes a directory and its parents where missing.
@@ -30,7 +30,7 @@ pub fn make_directory(dir: &Path) -> Result<()> {
 }
 
 /// Writes `source` to `dir/<name>.parquet`.
-pub fn write(source: &dyn Source, dir: &Path, threads: usize, progress: &Counter<'_>) -> Result<TableFile> {
+pub fn write(source: &dyn TableSource, dir: &Path, threads: usize, progress: &Counter<'_>) -> Result<TableFile> {
     let path = dir.join(format!("{}.parquet", source.name()));
     let partial = Partial(dir.join(format!(".{}.parquet.{}.partial", source.name(), std::process::id())));
     let file = File::create(&partial.0).map_err(|error| io_error(&error, dir))?;
@@ -81,7 +81,7 @@ pub fn write(source: &dyn Source, dir: &Path, threads: usize, progress: &Counter
     Ok(TableFile { name: source.name().to_string(), path, rows, bytes })
 }
 
-fn properties(source: &dyn Source) -> WriterProperties {
+fn properties(source: &dyn TableSource) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_max_row_group_row_count(Some(GROUP_ROWS as usize * 2))

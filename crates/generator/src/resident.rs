@@ -7,10 +7,10 @@ use std::sync::{
 
 use tandem_column::{Field, LoadOptions, Loader, PartBuilder, Result, Table};
 
-use crate::source::{Counter, Source, in_order};
+use crate::source::{Counter, TableSource, in_order};
 
 /// Generates all of `source` as a table.
-pub fn load(source: &dyn Source, threads: usize, progress: &Counter<'_>) -> Result<Table> {
+pub fn load(source: &dyn TableSource, threads: usize, progress: &Counter<'_>) -> Result<Table> {
     let fields: Result<Vec<Field>> = source.schema().fields().iter().map(|field| Field::from_arrow(field)).collect();
     let schema: Arc<[Field]> = fields?.into();
     let loader =

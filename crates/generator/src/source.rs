@@ -23,7 +23,7 @@ pub const BATCH_ROWS: usize = 1 << 15;
 pub type Emit<'a> = dyn FnMut(RecordBatch) -> Result<()> + 'a;
 
 /// A table to generate. All methods may be called from several threads at once.
-pub trait Source: Sync {
+pub trait TableSource: Sync {
     /// Returns the table's name.
     fn name(&self) -> &'static str;
     /// Returns the columns' names and types.
@@ -61,7 +61,7 @@ pub struct Counter<'a> {
 
 impl<'a> Counter<'a> {
     /// Starts counting towards the rows of all `sources`.
-    pub fn new(sources: &[Box<dyn Source>], listener: &'a Progress<'a>) -> Self {
+    pub fn new(sources: &[Box<dyn TableSource>], listener: &'a Progress<'a>) -> Self {
         let counter = Counter { done: AtomicU64::new(0), total: sources.iter().map(|s| s.rows()).sum(), listener };
         (counter.listener)(0, counter.total);
         counter

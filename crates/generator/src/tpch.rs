@@ -11,7 +11,7 @@ use tpchgen_arrow::{
     CustomerArrow, LineItemArrow, NationArrow, OrderArrow, PartArrow, PartSuppArrow, RegionArrow, SupplierArrow,
 };
 
-use crate::source::{BATCH_ROWS, Emit, GROUP_ROWS, Source};
+use crate::source::{BATCH_ROWS, Emit, GROUP_ROWS, TableSource};
 
 type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>>;
 
@@ -27,7 +27,7 @@ struct Tpch {
 }
 
 /// Returns the eight tables, the smallest first.
-pub fn sources(sf: f64) -> Vec<Box<dyn Source>> {
+pub fn sources(sf: f64) -> Vec<Box<dyn TableSource>> {
     macro_rules! table {
         ($name:literal, $rows:expr, $wide:expr, $arrow:ident, $generator:ident) => {
             Box::new(Tpch {
@@ -87,7 +87,7 @@ pub fn sources(sf: f64) -> Vec<Box<dyn Source>> {
     ]
 }
 
-impl Source for Tpch {
+impl TableSource for Tpch {
     fn name(&self) -> &'static str {
         self.name
     }

@@ -7,10 +7,10 @@ use std::{
 };
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use tandem_generator::{Class, Options, TableFile, write_ssb, write_tpch};
+use tandem_generator::{Class, GeneratorOptions, TableFile, write_ssb, write_tpch};
 
-fn options(sf: f64, threads: usize) -> Options {
-    Options { sf, seed: 7, threads }
+fn options(sf: f64, threads: usize) -> GeneratorOptions {
+    GeneratorOptions { sf, seed: 7, threads }
 }
 
 fn names(dir: &Path) -> Vec<String> {

@@ -4,10 +4,10 @@ use std::fs::File;
 
 use arrow_array::{Array, RecordBatch, cast::AsArray, types::Int32Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use tandem_generator::{Options, Table, ssb_tables, tpch_tables, write_ssb};
+use tandem_generator::{GeneratorOptions, Table, ssb_tables, tpch_tables, write_ssb};
 
-fn options(threads: usize) -> Options {
-    Options { sf: 0.2, seed: 3, threads }
+fn options(threads: usize) -> GeneratorOptions {
+    GeneratorOptions { sf: 0.2, seed: 3, threads }
 }
 
 fn find<'a>(tables: &'a [(String, Table)], name: &str) -> &'a Table {
@@ -58,7 +58,7 @@ fn resident_ssb_equals_the_files() {
 
 #[test]
 fn resident_tpch_is_complete() {
-    let tables = tpch_tables(&Options { sf: 0.01, seed: 0, threads: 2 }, &|_, _| ()).unwrap();
+    let tables = tpch_tables(&GeneratorOptions { sf: 0.01, seed: 0, threads: 2 }, &|_, _| ()).unwrap();
     let rows: Vec<_> = tables.iter().map(|(name, table)| (name.as_str(), table.rows())).collect();
     assert_eq!(
         rows,

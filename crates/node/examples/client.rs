@@ -10,7 +10,7 @@ use arrow::{
     util::pretty::print_batches,
 };
 use parquet::arrow::ArrowWriter;
-use tandem_node::{Block, Client, Node, Options, proto};
+use tandem_node::{Block, Client, Node, NodeOptions, proto};
 use tandem_pipeline::{Type, parse, proto as wire};
 
 const QUERY: &str = "
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let own = directory.path().join("run").join("node.sock");
     let node = match std::env::args().nth(1) {
         Some(_) => None,
-        None => Some(Node::start(Options { socket: own.clone(), ..Options::default() }, Arc::default())?),
+        None => Some(Node::start(NodeOptions { socket: own.clone(), ..NodeOptions::default() }, Arc::default())?),
     };
     let socket = std::env::args().nth(1).map_or(own, Into::into);
     let mut client = Client::connect(&socket, "example")?;

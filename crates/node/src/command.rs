@@ -19,7 +19,7 @@ use tandem_pipeline::{
     Expr, Query, Slot, Source, Step,
     proto::{self as wire, decode},
 };
-use tandem_runtime::{Cancel, Inputs, MemoryBudget, Options, QueryMetrics};
+use tandem_runtime::{Cancel, MemoryBudget, QueryInputs, QueryMetrics, RunOptions};
 use tandem_scan::{Hold, LoadMetrics, Loading, Split, SplitColumn};
 
 use crate::{
@@ -152,7 +152,7 @@ impl Command<'_> {
         };
         let memory = Arc::new(MemoryBudget::within(&self.daemon.memory, limit));
         let began = Instant::now();
-        let mut inputs = Inputs { blocks: self.blocks(&execute.blocks, &memory)?, ..Inputs::default() };
+        let mut inputs = QueryInputs { blocks: self.blocks(&execute.blocks, &memory)?, ..QueryInputs::default() };
         check_blocks(&query, &inputs.blocks)?;
         self.trailer.wait_ns = nanoseconds(began);
 
@@ -179,7 +179,7 @@ impl Command<'_> {
             Executor::Cpu => Vec::new(),
             Executor::Gpu => self.daemon.devices.chosen()?,
         };
-        let options = Options { memory, cancel: self.cancel.clone(), devices, ..Options::default() };
+        let options = RunOptions { memory, cancel: self.cancel.clone(), devices, ..RunOptions::default() };
         let execution = self.daemon.runtime.execute(&query, &inputs, &options)?;
         drop((inputs, holds));
         self.trailer.compute_ns = nanoseconds(began);
@@ -205,7 +205,7 @@ impl Command<'_> {
         &self,
         query: &mut Query,
         tables: &[proto::Table],
-        inputs: &mut Inputs,
+        inputs: &mut QueryInputs,
         metrics: &LoadMetrics,
         memory: &Arc<MemoryBudget>,
     ) -> Result<Vec<Hold>> {

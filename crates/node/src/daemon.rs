@@ -24,10 +24,10 @@ use rustix::{
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use tandem_column::{Error, Result};
 use tandem_runtime::{Cancel, Devices, MemoryBudget, Runtime};
-use tandem_scan::{Cache, SplitReader};
+use tandem_scan::{ColumnCache, SplitReader};
 
 use crate::{
-    Executor, Level, Options,
+    Executor, Level, NodeOptions,
     blocks::Blocks,
     connection,
     connections::{Connections, Link},
@@ -44,10 +44,10 @@ const LAST_WAIT: Duration = Duration::from_secs(5);
 
 /// What all connections share.
 pub(crate) struct Daemon {
-    pub(crate) options: Options,
+    pub(crate) options: NodeOptions,
     pub(crate) log: Log,
     pub(crate) runtime: Arc<Runtime>,
-    pub(crate) cache: Arc<Cache>,
+    pub(crate) cache: Arc<ColumnCache>,
     pub(crate) reader: SplitReader,
     pub(crate) blocks: Blocks,
     pub(crate) memory: Arc<MemoryBudget>,
@@ -239,7 +239,7 @@ impl Node {
     ///
     /// # Errors
     /// Input, if a socket, certificate or token cannot be used.
-    pub fn start(options: Options, devices: Arc<Devices>) -> Result<Node> {
+    pub fn start(options: NodeOptions, devices: Arc<Devices>) -> Result<Node> {
         let threads = match options.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
@@ -259,7 +259,7 @@ impl Node {
         let daemon = Arc::new(Daemon {
             log: Log(options.log),
             runtime: Runtime::new(threads),
-            cache: Cache::new(megabytes(options.cache)),
+            cache: ColumnCache::new(megabytes(options.cache)),
             reader: SplitReader::new(),
             blocks: Blocks::new(megabytes(options.blocks)),
             memory: Arc::new(MemoryBudget::new(megabytes(options.memory_limit))),
@@ -451,7 +451,7 @@ fn random_id() -> String {
 ///
 /// # Errors
 /// As [`Node::start`].
-pub fn serve(options: Options, devices: Arc<Devices>) -> Result<()> {
+pub fn serve(options: NodeOptions, devices: Arc<Devices>) -> Result<()> {
     // Of a process of its own these may be set: whatever it makes, a socket above all, is this user's alone from the first
     // moment, and it has as many descriptors as it may have.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);

@@ -28,5 +28,5 @@ mod trust;
 
 pub use client::{Block, Client, Failed, Outcome, Stop};
 pub use daemon::{Node, serve};
-pub use options::{Executor, Level, Options};
+pub use options::{Executor, Level, NodeOptions};
 pub use tandem_column::{Class, Error, Result};

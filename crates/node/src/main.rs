@@ -13,7 +13,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[command(name = "tandem-node", version)]
 struct Arguments {
     #[command(flatten)]
-    options: tandem_node::Options,
+    options: tandem_node::NodeOptions,
 }
 
 fn main() -> std::process::ExitCode {

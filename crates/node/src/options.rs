@@ -8,7 +8,7 @@ use crate::trust::directory_variable;
 
 /// Options of the node daemon.
 #[derive(Args, Clone, Debug)]
-pub struct Options {
+pub struct NodeOptions {
     /// Unix socket to listen on; its directory is yours alone, and is made with mode 0700
     #[arg(long, value_name = "PATH", default_value_os_t = default_socket())]
     pub socket: PathBuf,
@@ -90,18 +90,18 @@ pub enum Level {
     Debug,
 }
 
-impl Default for Options {
+impl Default for NodeOptions {
     fn default() -> Self {
         #[derive(clap::Parser)]
         struct Defaults {
             #[command(flatten)]
-            options: Options,
+            options: NodeOptions,
         }
         <Defaults as clap::Parser>::parse_from([""]).options
     }
 }
 
-impl Options {
+impl NodeOptions {
     pub(crate) fn client_timeout(&self) -> Duration {
         Duration::from_secs(self.client_timeout.max(1))
     }

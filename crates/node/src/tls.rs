@@ -23,7 +23,7 @@ use rustls::{
 };
 use tandem_column::{Error, Result};
 
-use crate::{Options, connections::Link, trust};
+use crate::{NodeOptions, connections::Link, trust};
 
 /// Bytes on their way in one direction; more waits in the sockets.
 const ROOM: usize = 256 << 10;
@@ -39,7 +39,7 @@ pub(crate) struct TlsListener {
 }
 
 /// Listens on an address with the certificate and key of the options.
-pub(crate) fn listen(address: SocketAddr, options: &Options) -> Result<(SocketAddr, TlsListener)> {
+pub(crate) fn listen(address: SocketAddr, options: &NodeOptions) -> Result<(SocketAddr, TlsListener)> {
     let (Some(certificate), Some(key)) = (&options.tls_certificate, &options.tls_key) else {
         return Err(Error::input("--listen needs TLS: give --tls-certificate and --tls-key"));
     };

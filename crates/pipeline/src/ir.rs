@@ -197,12 +197,12 @@ pub enum WindowFunction {
     Rank,
     DenseRank,
     Lag { slot: SlotId, offset: i64 },                // negative looks ahead
-    Aggregate { aggregate: Aggregate, frame: Frame }, // over the frame around the row
+    Aggregate { aggregate: Aggregate, frame: WindowFrame }, // over the frame around the row
 }
 
 /// Rows around the current one, by position in the order: `None` is unbounded, negative is before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame {
+pub struct WindowFrame {
     /// First row of the frame.
     pub start: Option<i64>,
     /// Last row of the frame.

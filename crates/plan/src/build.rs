@@ -49,12 +49,12 @@ pub enum KeyIndex {
         starts: Vec<u32>,
     },
     /// By hash of the key.
-    Hash(Directory),
+    Hash(HashTable),
 }
 
 /// A static hash table: a bucket's entries lie next to each other, equal keys adjacent and in order.
 #[derive(Debug)]
-pub struct Directory {
+pub struct HashTable {
     /// The key of each entry that has one: the first of all.
     pub keys: Keys,
     /// Entries of bucket `b` are `starts[b] .. starts[b + 1]`; their number is a power of two plus one.
@@ -125,7 +125,7 @@ impl Packed {
     }
 }
 
-impl Directory {
+impl HashTable {
     /// Returns how many bits of a hash choose the bucket.
     pub fn bits(&self) -> u32 {
         if self.collide { 0 } else { (self.starts.len() - 1).trailing_zeros() }

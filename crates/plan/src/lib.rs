@@ -18,7 +18,7 @@ mod set;
 pub mod sink;
 
 pub use body::{Action, Body, Lookup, Origin, PhysicalProbe, PhysicalStep, Way};
-pub use build::{Build, Directory, KeyIndex, Keys, Packed, dense_domain};
+pub use build::{Build, HashTable, KeyIndex, Keys, Packed, dense_domain};
 pub use domain::{Domain, has_nulls};
 pub use filter::{Candidates, Selector};
 pub use planner::{Morsel, Physical, Planning, plan};

@@ -43,7 +43,7 @@ impl Cancel {
 
 /// How far a query has come, in rows of its sources.
 #[derive(Debug, Default)]
-pub struct Progress {
+pub struct RowProgress {
     /// Rows done.
     pub done: AtomicU64,
     /// Rows to do, as far as known.

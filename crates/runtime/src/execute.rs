@@ -9,19 +9,19 @@ use std::{
 use tandem_codegen::KernelSink;
 use tandem_column::{Error, Result, Table};
 use tandem_cpu::{
-    Contents, Contribution, Job, MemoryBudget, Output, Reservation, Settings, Switches, VectorSelector, Worker,
+    Contents, Contribution, Job, MemoryBudget, PipelineOutput, Reservation, Settings, Switches, VectorSelector, Worker,
 };
 use tandem_pipeline::{Pipeline, Query, Sink, Source};
 use tandem_plan::{Build, Planning, SinkPlan};
 
 use crate::{
-    Accelerator, Cancel, DeviceMetrics, PipelineMetrics, Progress, QueryMetrics, Runtime,
+    Accelerator, Cancel, DeviceMetrics, PipelineMetrics, QueryMetrics, RowProgress, Runtime,
     device::{fetches_source, kernel_sink, share},
 };
 
 /// The rows that a query's sources name.
 #[derive(Clone, Debug, Default)]
-pub struct Inputs {
+pub struct QueryInputs {
     /// Tables by the name that [`Source::Table`] gives.
     pub tables: HashMap<String, Arc<Table>>,
     /// Blocks by the name that [`Source::Block`] gives.
@@ -30,7 +30,7 @@ pub struct Inputs {
 
 /// How a query runs.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct RunOptions {
     /// What tests change.
     pub switches: Switches,
     /// What the query may collect.
@@ -38,7 +38,7 @@ pub struct Options {
     /// Stops the query.
     pub cancel: Cancel,
     /// Counts the rows done.
-    pub progress: Arc<Progress>,
+    pub progress: Arc<RowProgress>,
     /// The devices that share a pipeline's parts, where they can run it; all others run on the CPU.
     pub devices: Vec<Arc<Accelerator>>,
 }
@@ -67,11 +67,11 @@ struct Left {
 }
 
 /// A query on its way: what its pipelines have left so far.
-struct Way<'q> {
+struct Running<'q> {
     runtime: &'q Runtime,
     query: &'q Query,
-    inputs: &'q Inputs,
-    options: &'q Options,
+    inputs: &'q QueryInputs,
+    options: &'q RunOptions,
     settings: Settings,
     rows: HashMap<usize, Left>,
     builds: HashMap<usize, Arc<Build>>,
@@ -86,16 +86,16 @@ impl Runtime {
     /// # Errors
     /// What the query raises (class Input), an exhausted memory budget or cancellation (Exhausted), what this executor
     /// does not run (Unsupported).
-    pub fn execute(&self, query: &Query, inputs: &Inputs, options: &Options) -> Result<Execution> {
+    pub fn execute(&self, query: &Query, inputs: &QueryInputs, options: &RunOptions) -> Result<Execution> {
         tandem_cpu::supports(query)?;
         if let Some(Pipeline { sink: Sink::Build { .. }, .. }) = query.pipelines.last() {
             return Err(Error::unsupported("a query that ends with a build gives no rows: end it with another sink"));
         }
-        let Options { switches, memory, cancel, .. } = options;
+        let RunOptions { switches, memory, cancel, .. } = options;
         let settings = Settings { switches: *switches, memory: memory.clone(), stop: cancel.flag() };
         let (rows, builds, held) = (HashMap::new(), HashMap::new(), HashMap::new());
         let metrics = QueryMetrics::default();
-        let mut way = Way { runtime: self, query, inputs, options, settings, rows, builds, held, metrics };
+        let mut way = Running { runtime: self, query, inputs, options, settings, rows, builds, held, metrics };
         for id in 0..query.pipelines.len() {
             let (output, metrics) = way.run(id, &options.devices)?;
             way.metrics.pipelines.push(metrics);
@@ -109,9 +109,9 @@ impl Runtime {
     }
 }
 
-impl Way<'_> {
+impl Running<'_> {
     /// Runs a pipeline, on devices if it can.
-    fn run(&mut self, id: usize, devices: &[Arc<Accelerator>]) -> Result<(Output, PipelineMetrics)> {
+    fn run(&mut self, id: usize, devices: &[Arc<Accelerator>]) -> Result<(PipelineOutput, PipelineMetrics)> {
         let options = self.options;
         options.cancel.check()?;
         let began = Instant::now();
@@ -126,7 +126,7 @@ impl Way<'_> {
             remote = false;
         }
         let devices = if let (Some(on), true) = (&on, remote) { std::slice::from_ref(on) } else { devices };
-        let mut place = Place::default();
+        let mut place = RanOn::default();
         let contributions = match place.on_devices(id, &ready, devices, options) {
             Some(contributions) => contributions,
             None => {
@@ -182,18 +182,18 @@ impl Way<'_> {
     }
 
     /// Keeps what a pipeline left for later ones.
-    fn leave(&mut self, id: usize, output: Output) -> Result<()> {
+    fn leave(&mut self, id: usize, output: PipelineOutput) -> Result<()> {
         let held = Reservation::new(&self.options.memory, "what a pipeline leaves");
         self.held.entry(id).or_insert(held).grow_to(output.byte_len())?;
         match output {
-            Output::Rows(table) => {
+            PipelineOutput::Rows(table) => {
                 let on = self.options.devices.iter().find(|device| device.keeps(&table)).cloned();
                 self.rows.insert(id, Left { table: Arc::new(table), partitions: Vec::new(), on });
             }
-            Output::Partitions(table, partitions) => {
+            PipelineOutput::Partitions(table, partitions) => {
                 self.rows.insert(id, Left { table: Arc::new(table), partitions, on: None });
             }
-            Output::Build(build) => drop(self.builds.insert(id, build)),
+            PipelineOutput::Build(build) => drop(self.builds.insert(id, build)),
         }
         Ok(())
     }
@@ -208,7 +208,7 @@ impl Way<'_> {
                 if let Some(device) = &mut self.metrics.pipelines[id].device {
                     device.bytes_back += bytes;
                 }
-                self.leave(id, Output::Rows(table))?;
+                self.leave(id, PipelineOutput::Rows(table))?;
             }
             Err(error) => {
                 self.options.cancel.check()?;
@@ -271,7 +271,7 @@ struct Ready {
 
 impl Runtime {
     /// Runs a job's morsels on the pool's workers.
-    fn on_cpu(&self, job: &Job, options: &Options) -> Result<Vec<Contribution>> {
+    fn on_cpu(&self, job: &Job, options: &RunOptions) -> Result<Vec<Contribution>> {
         let morsels = &job.physical().morsels;
         let workers = self.parallel_with(
             morsels.len(),
@@ -289,19 +289,19 @@ impl Runtime {
 
 /// Where a pipeline ran.
 #[derive(Default)]
-struct Place {
+struct RanOn {
     device: Option<DeviceMetrics>,
     reason: Option<String>,
 }
 
-impl Place {
+impl RanOn {
     /// Runs a job on the devices, if there are any; `None`, with the reason, if the CPU has to.
     fn on_devices(
         &mut self,
         id: usize,
         ready: &Ready,
         devices: &[Arc<Accelerator>],
-        options: &Options,
+        options: &RunOptions,
     ) -> Option<Vec<Contribution>> {
         if devices.is_empty() {
             return None;

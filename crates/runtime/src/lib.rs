@@ -13,11 +13,11 @@ mod pool;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub use cancel::{Cancel, Progress};
+pub use cancel::{Cancel, RowProgress};
 pub use device::{
     Accelerator, DeviceMetrics, DeviceOptions, DeviceSettings, Devices, KernelCache, ProgramMetrics, Traffic, Transfer,
 };
-pub use execute::{Execution, Inputs, Options};
+pub use execute::{Execution, QueryInputs, RunOptions};
 pub use metrics::{PipelineMetrics, QueryMetrics, StepMetrics};
 pub use tandem_column::{Class, Error, Result};
 pub use tandem_cpu::{MemoryBudget, Switches};

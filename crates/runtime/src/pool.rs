@@ -29,11 +29,11 @@ pub(crate) struct Pool {
 }
 
 struct Shared {
-    queue: Mutex<Queue>,
+    queue: Mutex<JobQueue>,
     work: Condvar,
 }
 
-struct Queue {
+struct JobQueue {
     jobs: VecDeque<Arc<Job>>,
     closed: bool,
     /// Workers from this number on wait.
@@ -70,7 +70,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Pool {
     pub(crate) fn new(threads: usize) -> Pool {
-        let queue = Queue { jobs: VecDeque::new(), closed: false, active: threads.max(1) };
+        let queue = JobQueue { jobs: VecDeque::new(), closed: false, active: threads.max(1) };
         let shared = Arc::new(Shared { queue: Mutex::new(queue), work: Condvar::new() });
         let threads = (0..threads.max(1))
             .map(|index| {

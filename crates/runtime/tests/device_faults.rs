@@ -5,7 +5,7 @@ use std::{sync::Arc, thread, time::Duration, time::Instant};
 use tandem_column::Table;
 use tandem_device::{Backend, Device, Fault, Faulty, Operation, find, testing};
 use tandem_pipeline::{Query, Value, interpret::rows, parse};
-use tandem_runtime::{Accelerator, Cancel, DeviceSettings, Execution, Inputs, Options, Runtime, Transfer};
+use tandem_runtime::{Accelerator, Cancel, DeviceSettings, Execution, QueryInputs, RunOptions, Runtime, Transfer};
 
 /// Rows of a group each, with a value whose sum is checked.
 const QUERY: &str = "pipeline 0
@@ -25,8 +25,8 @@ const LIMITED: &str = "pipeline 0
 
 fn run(query: &str, device: Arc<dyn Device>) -> Execution {
     let query = parse(query).expect("the query is right");
-    let options = Options { devices: vec![Arc::new(Accelerator::new(device))], ..Options::default() };
-    Runtime::new(2).execute(&query, &Inputs::default(), &options).expect("the CPU computes what a device cannot")
+    let options = RunOptions { devices: vec![Arc::new(Accelerator::new(device))], ..RunOptions::default() };
+    Runtime::new(2).execute(&query, &QueryInputs::default(), &options).expect("the CPU computes what a device cannot")
 }
 
 fn check(execution: &Execution) {
@@ -75,9 +75,10 @@ fn a_lost_device_gets_no_more_work() {
     let faulty = Arc::new(Faulty::new(device, &[Fault::At(Operation::Launch, 1)]));
     let accelerator = Arc::new(Accelerator::new(faulty.clone()));
     let query = parse(QUERY).expect("the query is right");
-    let options = Options { devices: vec![accelerator], ..Options::default() };
+    let options = RunOptions { devices: vec![accelerator], ..RunOptions::default() };
     for _ in 0..3 {
-        let execution = Runtime::new(1).execute(&query, &Inputs::default(), &options).expect("the CPU computes it");
+        let execution =
+            Runtime::new(1).execute(&query, &QueryInputs::default(), &options).expect("the CPU computes it");
         check(&execution);
         assert!(execution.metrics.pipelines[0].reason.is_some());
     }
@@ -85,7 +86,7 @@ fn a_lost_device_gets_no_more_work() {
 }
 
 /// The query with its rows in a table of two parts.
-fn scan() -> (Query, Inputs) {
+fn scan() -> (Query, QueryInputs) {
     let query = QUERY.replace("values [k: int32, v: int64] (1, 10), (2, 20), (1, 30), (3, 5), (2, 1)", SCAN);
     let query = parse(&query).expect("the query is right");
     let part = |rows: &[[i128; 2]]| {
@@ -94,7 +95,7 @@ fn scan() -> (Query, Inputs) {
     };
     let (one, two) = (part(&[[1, 10], [2, 20]]), part(&[[1, 30], [3, 5], [2, 1]]));
     let table = Table::with_statistics(one.schema, [one.parts, two.parts].concat());
-    let inputs = Inputs { tables: [("t".to_string(), Arc::new(table))].into(), ..Inputs::default() };
+    let inputs = QueryInputs { tables: [("t".to_string(), Arc::new(table))].into(), ..QueryInputs::default() };
     (query, inputs)
 }
 
@@ -105,7 +106,7 @@ fn a_lost_device_leaves_its_parts_to_the_others() {
     let (query, inputs) = scan();
     let faulty: Arc<dyn Device> = Arc::new(Faulty::new(device, &[Fault::At(Operation::Launch, 2)]));
     let devices = [device.clone(), faulty].map(|device| Arc::new(Accelerator::new(device))).to_vec();
-    let options = Options { devices, ..Options::default() };
+    let options = RunOptions { devices, ..RunOptions::default() };
     let used: Vec<usize> = (0..3)
         .map(|_| {
             let execution = Runtime::new(1).execute(&query, &inputs, &options).expect("someone computes it");
@@ -120,11 +121,11 @@ fn a_lost_device_leaves_its_parts_to_the_others() {
 const LONG: Duration = Duration::from_secs(30);
 
 /// Makes a device that hangs at an operation, and is waited for as long as `timeout` says. All bytes are copied to it.
-fn hanging(device: &Arc<dyn Device>, fault: Fault, timeout: Duration) -> (Arc<Faulty>, Options) {
+fn hanging(device: &Arc<dyn Device>, fault: Fault, timeout: Duration) -> (Arc<Faulty>, RunOptions) {
     let faulty = Arc::new(Faulty::new(device, &[fault]));
     let settings = DeviceSettings { timeout: Some(timeout), transfer: Transfer::Active, ..DeviceSettings::default() };
     let accelerator = Arc::new(Accelerator::new(faulty.clone()).with_settings(settings));
-    (faulty, Options { devices: vec![accelerator], ..Options::default() })
+    (faulty, RunOptions { devices: vec![accelerator], ..RunOptions::default() })
 }
 
 #[test]
@@ -137,7 +138,8 @@ fn a_device_that_hangs_is_not_waited_for() {
             let fault = Fault::Hang(operation, at);
             let (faulty, options) = hanging(device, fault, Duration::from_secs(1));
             let began = Instant::now();
-            let execution = Runtime::new(1).execute(&query, &Inputs::default(), &options).expect("the CPU computes it");
+            let execution =
+                Runtime::new(1).execute(&query, &QueryInputs::default(), &options).expect("the CPU computes it");
             check(&execution);
             assert!(began.elapsed() < LONG, "{fault:?} took {:?}", began.elapsed());
             if faulty.count(operation) < at {
@@ -148,7 +150,8 @@ fn a_device_that_hangs_is_not_waited_for() {
             assert!(reason.contains("did not answer within 1 s"), "{fault:?}: {reason}");
             assert!(faulty.used() > 0, "what the device may still use is not freed: {fault:?}");
             let operations = faulty.operations();
-            let execution = Runtime::new(1).execute(&query, &Inputs::default(), &options).expect("the CPU computes it");
+            let execution =
+                Runtime::new(1).execute(&query, &QueryInputs::default(), &options).expect("the CPU computes it");
             check(&execution);
             let reason = execution.metrics.pipelines[0].reason.as_deref().unwrap_or_default();
             assert!(reason.contains("gets no more work"), "{reason}");
@@ -159,8 +162,8 @@ fn a_device_that_hangs_is_not_waited_for() {
 }
 
 /// Runs a query on a device that hangs, and cancels it once the device has got an operation.
-fn cancelled(query: &Query, inputs: &Inputs, faulty: &Faulty, operation: Operation, options: &Options) {
-    let options = Options { cancel: Cancel::new(), ..options.clone() };
+fn cancelled(query: &Query, inputs: &QueryInputs, faulty: &Faulty, operation: Operation, options: &RunOptions) {
+    let options = RunOptions { cancel: Cancel::new(), ..options.clone() };
     let began = Instant::now();
     let error = thread::scope(|scope| {
         scope.spawn(|| {
@@ -180,7 +183,7 @@ fn a_statement_can_be_cancelled_while_a_device_hangs() {
     let Some(device) = &first() else { return };
     let query = parse(QUERY).expect("the query is right");
     let (faulty, options) = hanging(device, Fault::Hang(Operation::Launch, 1), LONG * 100);
-    cancelled(&query, &Inputs::default(), &faulty, Operation::Launch, &options);
+    cancelled(&query, &QueryInputs::default(), &faulty, Operation::Launch, &options);
 }
 
 #[test]

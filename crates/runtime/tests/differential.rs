@@ -11,7 +11,7 @@ use tandem_pipeline::{
     interpret::{interpret, rows},
     parse, random,
 };
-use tandem_runtime::{Accelerator, Class, DeviceSettings, Inputs, Options, Runtime, Switches, Transfer};
+use tandem_runtime::{Accelerator, Class, DeviceSettings, QueryInputs, RunOptions, Runtime, Switches, Transfer};
 
 /// How often a query is made; each one runs under every configuration.
 const QUERIES: u64 = 400;
@@ -20,10 +20,10 @@ const DEVICE_QUERIES: u64 = 200;
 /// How many of them run on other kinds of devices, which need few kernels that the first does not.
 const OTHER_QUERIES: u64 = 60;
 
-fn configurations() -> Vec<(&'static str, usize, Options)> {
-    let with = |vector_rows, force_collisions| Options {
+fn configurations() -> Vec<(&'static str, usize, RunOptions)> {
+    let with = |vector_rows, force_collisions| RunOptions {
         switches: Switches { vector_rows, force_collisions },
-        ..Options::default()
+        ..RunOptions::default()
     };
     vec![
         ("usual", 2, with(4096, false)),
@@ -79,8 +79,8 @@ fn products_are_rounded_on_devices() {
 ";
     let query = parse(text).expect("the query is right");
     for (name, accelerator) in devices() {
-        let options = Options { devices: vec![accelerator], ..Options::default() };
-        let execution = Runtime::new(1).execute(&query, &Inputs::default(), &options).expect("it runs");
+        let options = RunOptions { devices: vec![accelerator], ..RunOptions::default() };
+        let execution = Runtime::new(1).execute(&query, &QueryInputs::default(), &options).expect("it runs");
         assert!(execution.metrics.used_device(), "{name}: {:?}", execution.metrics.pipelines[0].reason);
         assert_eq!(rows(&execution.table), [[Value::Integer(0)]], "{name}");
     }
@@ -155,9 +155,9 @@ fn random_queries_agree_with_the_interpreter() {
     for seed in seeds {
         let (tables, query) = corpus::query(seed, 200);
         let expected = interpret(&query, &random::inputs(&tables));
-        let inputs = Inputs {
+        let inputs = QueryInputs {
             tables: tables.iter().map(|(name, table)| (name.clone(), Arc::clone(table))).collect(),
-            ..Inputs::default()
+            ..QueryInputs::default()
         };
         for (name, threads, options) in configurations() {
             let found = pools[threads - 1].execute(&query, &inputs, &options);

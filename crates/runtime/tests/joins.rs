@@ -10,7 +10,7 @@ use tandem_pipeline::{
     interpret::{interpret, rows},
     parse, random, verify,
 };
-use tandem_runtime::{Accelerator, Inputs, Options, Runtime};
+use tandem_runtime::{Accelerator, QueryInputs, RunOptions, Runtime};
 
 /// Keys are further apart than an array of places allows.
 const APART: i64 = 1_000_003;
@@ -73,8 +73,8 @@ fn check(name: &str, devices: &[Arc<Accelerator>], tables: &[random::NamedTable]
     let query = parse(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     verify(&query).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let expected = interpret(&query, &random::inputs(tables)).expect("the interpreter runs it");
-    let inputs = Inputs { tables: tables.iter().cloned().collect(), ..Inputs::default() };
-    let options = Options { devices: devices.to_vec(), ..Options::default() };
+    let inputs = QueryInputs { tables: tables.iter().cloned().collect(), ..QueryInputs::default() };
+    let options = RunOptions { devices: devices.to_vec(), ..RunOptions::default() };
     let execution = Runtime::new(1).execute(&query, &inputs, &options).expect("it runs");
     let count = execution.metrics.pipelines.len();
     for pipeline in &execution.metrics.pipelines[if devices.len() > 1 { count - 1 } else { 0 }..] {
@@ -204,10 +204,12 @@ fn pairs_beyond_32_bits_are_not_lost() {
                 pipeline 1 scan l [x@0: int64] probe inner 0 on () adds ($1 y@0: int64) \
                 materialize fetch 3 output ($0, $1)";
     let query = parse(text).expect("the query is right");
-    let inputs =
-        Inputs { tables: named(table(1 << 20), table((1 << 12) + 1)).into_iter().collect(), ..Inputs::default() };
+    let inputs = QueryInputs {
+        tables: named(table(1 << 20), table((1 << 12) + 1)).into_iter().collect(),
+        ..QueryInputs::default()
+    };
     for (name, device) in accelerators() {
-        let options = Options { devices: vec![device], ..Options::default() };
+        let options = RunOptions { devices: vec![device], ..RunOptions::default() };
         let execution = Runtime::new(1).execute(&query, &inputs, &options).expect("it runs");
         assert_eq!(execution.table.rows(), 3, "{name}");
         let reason = execution.metrics.pipelines[1].reason.as_deref();
@@ -219,7 +221,8 @@ fn pairs_beyond_32_bits_are_not_lost() {
 #[test]
 fn a_query_that_ends_with_a_build_is_refused() {
     let query = parse("pipeline 0 values [a: int32] (1) build keys ($0) payload ($0)").expect("it is well-formed");
-    let error = Runtime::new(1).execute(&query, &Inputs::default(), &Options::default()).expect_err("it gives no rows");
+    let error =
+        Runtime::new(1).execute(&query, &QueryInputs::default(), &RunOptions::default()).expect_err("it gives no rows");
     assert_eq!(error.class, tandem_runtime::Class::Unsupported, "{error}");
     assert!(error.message.contains("ends with a build"), "{error}");
 }

@@ -20,12 +20,12 @@ use std::{
     thread,
 };
 
-use tandem_codegen::{Target, Traits, operator, operators};
+use tandem_codegen::{KernelLanguage, Traits, operator, operators};
 use tandem_device::{
     Argument, Device, Search, Shape, compile_to_ptx,
     shim::{Shim, sanitized_environment},
 };
-use tandem_runtime::{Accelerator, Inputs, Options, Runtime};
+use tandem_runtime::{Accelerator, QueryInputs, RunOptions, Runtime};
 
 use mutant::{Mutant, Mutation};
 use recorder::Recorder;
@@ -91,10 +91,10 @@ fn child_runs_mutants_sanitized() {
 /// Runs queries on kernels with a mistake; their rows do not matter.
 fn mutants(device: Arc<dyn Device>, mutation: Mutation) {
     let mutant = Arc::new(Mutant::new(device, mutation));
-    let options = Options { devices: vec![Arc::new(Accelerator::new(mutant).in_turn())], ..Options::default() };
+    let options = RunOptions { devices: vec![Arc::new(Accelerator::new(mutant).in_turn())], ..RunOptions::default() };
     for seed in corpus::seeds(MUTANT_QUERIES) {
         let (tables, query) = corpus::query(seed, 200);
-        let inputs = Inputs { tables: tables.into_iter().collect(), ..Inputs::default() };
+        let inputs = QueryInputs { tables: tables.into_iter().collect(), ..QueryInputs::default() };
         // Numbers of rows that do not exist may end the CPU's part.
         let run = AssertUnwindSafe(|| Runtime::new(1).execute(&query, &inputs, &options));
         let _ = catch_unwind(run);
@@ -247,10 +247,10 @@ fn cuda_texts() -> BTreeSet<String> {
     let recorder = Arc::new(Recorder::new().expect("there is g++"));
     let runtime = Runtime::new(1);
     let options =
-        Options { devices: vec![Arc::new(Accelerator::new(recorder.clone()).keep_all())], ..Options::default() };
+        RunOptions { devices: vec![Arc::new(Accelerator::new(recorder.clone()).keep_all())], ..RunOptions::default() };
     for seed in corpus::seeds(NVIDIA_QUERIES) {
         let (tables, query) = corpus::query(seed, 50);
-        let inputs = Inputs { tables: tables.into_iter().collect(), ..Inputs::default() };
+        let inputs = QueryInputs { tables: tables.into_iter().collect(), ..QueryInputs::default() };
         // What a query gives is tested elsewhere.
         let _ = runtime.execute(&query, &inputs, &options);
     }
@@ -274,7 +274,7 @@ fn cuda_texts() -> BTreeSet<String> {
         }
     }
     let traits = Traits { chunked: false, fp64: true, int64_atomics: true, traced: false };
-    texts.extend(operators().map(|name| operator(name, traits, Target::Cuda)));
+    texts.extend(operators().map(|name| operator(name, traits, KernelLanguage::Cuda)));
     let kernels = crates.join("device/kernels");
     for name in ["bandwidth.cl", "conformance.cl"] {
         texts.insert(read(kernels.join("prelude.cl")) + &read(kernels.join(name)));

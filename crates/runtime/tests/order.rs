@@ -8,7 +8,7 @@ use tandem_pipeline::{
     interpret::{interpret, rows},
     parse, random, verify,
 };
-use tandem_runtime::{Accelerator, Inputs, Options, Runtime};
+use tandem_runtime::{Accelerator, QueryInputs, RunOptions, Runtime};
 
 /// Makes a table of bytes, null in every seventh row, and a number that tells rows apart, in three parts.
 fn table(longest: usize) -> Arc<Table> {
@@ -45,9 +45,9 @@ fn plain_text_is_sorted_on_the_device() {
             verify(&query).expect("the query is well-formed");
             let tables = [("t".to_owned(), table(longest))];
             let expected = interpret(&query, &random::inputs(&tables)).expect("the interpreter runs it");
-            let inputs = Inputs { tables: tables.into_iter().collect(), ..Inputs::default() };
+            let inputs = QueryInputs { tables: tables.into_iter().collect(), ..QueryInputs::default() };
             for accelerator in &accelerators {
-                let options = Options { devices: vec![accelerator.clone()], ..Options::default() };
+                let options = RunOptions { devices: vec![accelerator.clone()], ..RunOptions::default() };
                 let execution = Runtime::new(1).execute(&query, &inputs, &options).expect("it runs");
                 assert_eq!(rows(&execution.table), expected, "{text}, {longest} bytes");
                 let reason = execution.metrics.pipelines[0].reason.clone();

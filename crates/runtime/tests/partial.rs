@@ -9,7 +9,7 @@ use tandem_pipeline::{
     interpret::{interpret, rows},
     parse, random, verify,
 };
-use tandem_runtime::{Accelerator, Inputs, Options, Runtime, Switches};
+use tandem_runtime::{Accelerator, QueryInputs, RunOptions, Runtime, Switches};
 
 /// How many seeds are tried; about half of their queries can end in a partial aggregation.
 const QUERIES: u64 = 1200;
@@ -34,19 +34,19 @@ fn states_agree_with_the_interpreter() {
     let simulated = Search { simulate: Some("titan-rtx".to_owned()), ..Search::default() }.run();
     let device = simulated.devices.into_iter().find(|device| device.info().backend == Backend::Sim);
     let device = Arc::new(Accelerator::new(device.expect("a device that is asked for is simulated")));
-    let with = |vector_rows, force_collisions| Options {
+    let with = |vector_rows, force_collisions| RunOptions {
         switches: Switches { vector_rows, force_collisions },
-        ..Options::default()
+        ..RunOptions::default()
     };
     let configurations =
-        [with(4096, false), with(7, true), Options { devices: vec![device.clone()], ..Options::default() }];
+        [with(4096, false), with(7, true), RunOptions { devices: vec![device.clone()], ..RunOptions::default() }];
     let (mut functions, mut on_device, mut ran) = (BTreeSet::new(), 0, 0);
     for seed in first..first + QUERIES {
         let mut rng = random::generator(seed);
         let tables = random::tables(&mut rng, 200);
         let Some(query) = partial(random::query(&mut rng, &tables)) else { continue };
         let Ok(expected) = interpret(&query, &random::inputs(&tables)) else { continue };
-        let inputs = Inputs { tables: tables.into_iter().collect(), ..Inputs::default() };
+        let inputs = QueryInputs { tables: tables.into_iter().collect(), ..QueryInputs::default() };
         for (number, options) in configurations.iter().enumerate() {
             if !options.devices.is_empty() && seed - first >= DEVICE_QUERIES {
                 continue;
@@ -76,7 +76,7 @@ fn states_agree_with_the_interpreter() {
 fn run(text: &str) -> Vec<Vec<Value>> {
     let query = parse(text).expect("the query is right");
     verify(&query).expect("the query is well-formed");
-    let found = Runtime::new(2).execute(&query, &Inputs::default(), &Options::default()).expect("it runs");
+    let found = Runtime::new(2).execute(&query, &QueryInputs::default(), &RunOptions::default()).expect("it runs");
     let found = rows(&found.table);
     assert_eq!(interpret(&query, &random::inputs(&[])).expect("it runs"), found);
     found
@@ -103,7 +103,7 @@ fn sums_that_may_pass_their_limit_on_the_way_are_left_to_the_host() {
     let runs = |kind: &str, rows: &str, sum: &str| {
         let text = format!("pipeline 0\n  values [x: {kind}] {rows}\n  aggregate partial by () (sum($0): {sum})\n");
         let query = parse(&text).expect("the query is right");
-        match Runtime::new(1).execute(&query, &Inputs::default(), &Options::default()) {
+        match Runtime::new(1).execute(&query, &QueryInputs::default(), &RunOptions::default()) {
             Ok(_) => true,
             Err(error) if error.message.contains("on the way") => false,
             Err(error) => panic!("{error}\n{text}"),

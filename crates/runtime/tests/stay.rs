@@ -8,7 +8,7 @@ use std::{
 use tandem_column::{AlignedVec, Column, Field, Part, Table, Type};
 use tandem_device::{Backend, Device, Fault, Faulty, Operation, find, testing};
 use tandem_pipeline::{interpret::rows, parse};
-use tandem_runtime::{Accelerator, DeviceMetrics, DeviceSettings, Execution, Inputs, Options, Runtime};
+use tandem_runtime::{Accelerator, DeviceMetrics, DeviceSettings, Execution, QueryInputs, RunOptions, Runtime};
 
 /// Different keys of a large table, and of a small one; each has three rows.
 const GROUPS: i64 = 100_000;
@@ -53,7 +53,7 @@ pipeline 2
   aggregate by () (count_rows(): int64, sum($2): int64)
 ";
 
-fn inputs(groups: i64, spread: i64) -> Inputs {
+fn inputs(groups: i64, spread: i64) -> QueryInputs {
     let rows = groups * 3;
     let column = |value: &dyn Fn(i64) -> i64| {
         Arc::new(Column::from_i64(Type::Int64, (0..rows).map(value).collect::<AlignedVec<i64>>(), None))
@@ -61,12 +61,12 @@ fn inputs(groups: i64, spread: i64) -> Inputs {
     let columns = vec![column(&|row| (row * 7919 % groups) * spread), column(&|row| row * 31 % 1009 - 5)];
     let schema: Arc<[Field]> = ["k", "v"].map(|name| Field::new(name, Type::Int64, true)).into();
     let table = Table::with_statistics(schema, vec![Arc::new(Part { rows: rows as usize, columns })]);
-    Inputs { tables: [("t".to_string(), Arc::new(table))].into(), ..Inputs::default() }
+    QueryInputs { tables: [("t".to_string(), Arc::new(table))].into(), ..QueryInputs::default() }
 }
 
-fn run(query: &str, inputs: &Inputs, devices: Vec<Arc<Accelerator>>) -> Execution {
+fn run(query: &str, inputs: &QueryInputs, devices: Vec<Arc<Accelerator>>) -> Execution {
     let query = parse(query).expect("the query is right");
-    let options = Options { devices, ..Options::default() };
+    let options = RunOptions { devices, ..RunOptions::default() };
     Runtime::new(2).execute(&query, inputs, &options).expect("it runs")
 }
 

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tandem_column::{Column, Field, Part, Table, Type};
 use tandem_device::{Backend, Clock, Device, Profile, Search, Simulated, testing};
 use tandem_pipeline::{Value, interpret::rows, parse};
-use tandem_runtime::{Accelerator, DeviceMetrics, DeviceSettings, Inputs, Options, Runtime, Traffic, Transfer};
+use tandem_runtime::{Accelerator, DeviceMetrics, DeviceSettings, QueryInputs, RunOptions, Runtime, Traffic, Transfer};
 
 /// Parts of the table.
 const PARTS: usize = 6;
@@ -56,8 +56,8 @@ fn run(inner: &Arc<dyn Device>, query: &str, settings: DeviceSettings) -> (Vec<V
     let device = Arc::new(Simulated::new(inner, &profile, &clock, 0));
     let devices = vec![Arc::new(Accelerator::new(device).with_settings(settings))];
     let query = parse(&format!("pipeline 0\n  scan t [k@0: int64, v@1: int64]\n  {query}\n")).expect("it is right");
-    let inputs = Inputs { tables: [("t".to_owned(), Arc::new(table()))].into(), ..Inputs::default() };
-    let execution = Runtime::new(1).execute(&query, &inputs, &Options { devices, ..Options::default() });
+    let inputs = QueryInputs { tables: [("t".to_owned(), Arc::new(table()))].into(), ..QueryInputs::default() };
+    let execution = Runtime::new(1).execute(&query, &inputs, &RunOptions { devices, ..RunOptions::default() });
     let mut execution = execution.expect("the query runs");
     let pipeline = execution.metrics.pipelines.remove(0);
     let metrics = pipeline.device.unwrap_or_else(|| panic!("it runs on the device: {:?}", pipeline.reason));

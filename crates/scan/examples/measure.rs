@@ -8,8 +8,8 @@ use parquet::arrow::{
     ProjectionMask,
     arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder},
 };
-use tandem_runtime::{Cancel, Progress, Runtime};
-use tandem_scan::{Cache, FileTable, Format, Loading};
+use tandem_runtime::{Cancel, RowProgress, Runtime};
+use tandem_scan::{ColumnCache, FileTable, Format, Loading};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -27,8 +27,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         if names == "all" { all.iter().map(String::as_str).collect() } else { names.split(',').collect() };
     let find = |name: &&str| all.iter().position(|field| field == name).ok_or(format!("no column {name}"));
     let columns: Vec<usize> = names.iter().map(find).collect::<Result<_, _>>()?;
-    let cache = Cache::new(0);
-    let (cancel, progress, memory) = (Cancel::new(), Progress::default(), Default::default());
+    let cache = ColumnCache::new(0);
+    let (cancel, progress, memory) = (Cancel::new(), RowProgress::default(), Default::default());
     let loading = Loading { cache: &cache, runtime: &runtime, memory: &memory, cancel: &cancel, progress: &progress };
     let load = |columns: &[usize]| table.load(columns, &[], &loading).map(|(table, _)| table);
     let best = |run: &mut dyn FnMut() -> Result<(), Box<dyn Error>>| -> Result<f64, Box<dyn Error>> {

@@ -60,7 +60,7 @@ struct State {
 }
 
 /// Decoded columns of files, kept within a byte budget. Shared by all tables of a session.
-pub struct Cache {
+pub struct ColumnCache {
     memory: Arc<MemoryBudget>,
     state: Mutex<State>,
     decoded: Condvar,
@@ -68,22 +68,22 @@ pub struct Cache {
     misses: AtomicU64,
 }
 
-impl Cache {
+impl ColumnCache {
     /// Makes an empty cache that holds at most `limit_bytes` bytes of columns; 0 keeps nothing.
-    pub fn new(limit_bytes: usize) -> Arc<Cache> {
-        Cache::counting(MemoryBudget::new(limit_bytes))
+    pub fn new(limit_bytes: usize) -> Arc<ColumnCache> {
+        ColumnCache::counting(MemoryBudget::new(limit_bytes))
     }
 
     /// Makes an empty cache of at most `limit_bytes` bytes that count against `memory`, and are given up when it is used up.
-    pub fn within(memory: &Arc<MemoryBudget>, limit_bytes: usize) -> Arc<Cache> {
-        let cache = Cache::counting(MemoryBudget::within(memory, limit_bytes));
+    pub fn within(memory: &Arc<MemoryBudget>, limit_bytes: usize) -> Arc<ColumnCache> {
+        let cache = ColumnCache::counting(MemoryBudget::within(memory, limit_bytes));
         let reclaimer: Weak<dyn Reclaim> = Arc::downgrade(&(cache.clone() as Arc<dyn Reclaim>));
         memory.reclaim_from(reclaimer);
         cache
     }
 
-    fn counting(memory: MemoryBudget) -> Arc<Cache> {
-        Arc::new(Cache {
+    fn counting(memory: MemoryBudget) -> Arc<ColumnCache> {
+        Arc::new(ColumnCache {
             memory: Arc::new(memory),
             state: Mutex::default(),
             decoded: Condvar::new(),
@@ -243,7 +243,7 @@ impl State {
     }
 }
 
-impl Reclaim for Cache {
+impl Reclaim for ColumnCache {
     fn reclaim(&self, bytes: usize) {
         self.state.lock().evict(bytes);
     }
@@ -251,7 +251,7 @@ impl Reclaim for Cache {
 
 /// A decode under way; wakes the waiting threads when it ends.
 struct Flight<'a> {
-    cache: &'a Cache,
+    cache: &'a ColumnCache,
     key: Key,
 }
 
@@ -288,13 +288,13 @@ mod tests {
         Reservation::take(memory, "test", one()).expect("room")
     }
 
-    fn put(cache: &Cache, group: u32, pieces: Pieces) -> Option<Reservation> {
+    fn put(cache: &ColumnCache, group: u32, pieces: Pieces) -> Option<Reservation> {
         cache.put(key(group), pieces, reserved(&Arc::default())).expect("room")
     }
 
     #[test]
     fn least_recently_used_goes_first() {
-        let cache = Cache::new(one() * 4);
+        let cache = ColumnCache::new(one() * 4);
         for group in 0..4 {
             assert!(put(&cache, group, pieces()).is_none());
         }
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn what_is_in_use_stays_and_counts_once() {
         let memory = Arc::new(MemoryBudget::new(one() * 6));
-        let cache = Cache::within(&memory, one() * 2);
+        let cache = ColumnCache::within(&memory, one() * 2);
         let used: Vec<Pieces> = (0..3).map(|_| pieces()).collect();
         let held: Vec<Option<Reservation>> = used
             .iter()
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_without_a_budget() {
-        let cache = Cache::new(0);
+        let cache = ColumnCache::new(0);
         let memory = Arc::default();
         let (_, held) = cache.get_or_decode(key(0), || Ok((pieces(), reserved(&memory)))).expect("decodes");
         assert_eq!((cache.byte_len(), cache.misses(), memory.used()), (0, 1, one()));
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn one_thread_decodes_and_failures_do_not_stick() {
-        let cache = Cache::new(1 << 20);
+        let cache = ColumnCache::new(1 << 20);
         assert!(cache.get_or_decode(key(0), || Err(Error::input("no"))).is_err());
         let (decodes, memory) = (AtomicU64::new(0), Arc::default());
         std::thread::scope(|scope| {

@@ -2,7 +2,7 @@
 //!
 //! [`FileTable::open`] reads footers and schemas; [`FileTable::load`] decodes columns in parallel, straight into the
 //! resident encoding, and leaves out row groups that statistics or the decoded predicate columns exclude. Decoded columns
-//! stay in a [`Cache`] of bounded size, so the next query finds them resident. Files are watched by identity (device,
+//! stay in a [`ColumnCache`] of bounded size, so the next query finds them resident. Files are watched by identity (device,
 //! inode, size, modification time): a file that changed is read again. [`SplitReader`] loads byte ranges of Parquet files, as a
 //! scheduler of tasks hands them out, by the names of columns.
 //!
@@ -28,7 +28,7 @@ mod summary;
 mod table;
 mod whole;
 
-pub use cache::Cache;
+pub use cache::ColumnCache;
 pub use file::check_regular;
 pub use flatbuffer::metadata_bounds;
 pub use format::{Compression, Format};

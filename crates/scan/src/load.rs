@@ -10,13 +10,13 @@ use std::{
 
 use tandem_column::{Column, Data, Error, Field, MemoryBudget, Reservation, Result, Scalar, Type};
 use tandem_pipeline::{Expr, Value};
-use tandem_runtime::{Cancel, Progress, Runtime};
+use tandem_runtime::{Cancel, RowProgress, Runtime};
 
 use crate::{
-    Cache, assemble,
+    ColumnCache, assemble,
     cache::{Key, Pieces, byte_len},
     file::{self, Identity},
-    parquet::{self, ParquetFile, Worker},
+    parquet::{self, DecodeBuffers, ParquetFile},
     predicate::{self, Test},
 };
 
@@ -24,7 +24,7 @@ use crate::{
 #[derive(Clone, Copy)]
 pub struct Loading<'a> {
     /// Columns that are resident already, and where new ones stay.
-    pub cache: &'a Cache,
+    pub cache: &'a ColumnCache,
     /// The workers.
     pub runtime: &'a Runtime,
     /// What columns count against that the cache does not keep.
@@ -32,7 +32,7 @@ pub struct Loading<'a> {
     /// Stops the load.
     pub cancel: &'a Cancel,
     /// Counts rows times columns.
-    pub progress: &'a Progress,
+    pub progress: &'a RowProgress,
 }
 
 /// The memory of loaded columns, in the cache or beside it. Lives as long as they are in use.
@@ -46,7 +46,7 @@ pub struct Hold {
 
 impl Hold {
     /// Lets go of the memory, also in the cache: the columns are somebody else's from now on, who has to count them.
-    pub fn hand_over(self, cache: &Cache) {
+    pub fn hand_over(self, cache: &ColumnCache) {
         cache.remove_columns(&self.kept.iter().map(|(key, _)| *key).collect());
     }
 }
@@ -246,7 +246,7 @@ fn constant(kind: &Type, value: &Value, rows: usize, memory: &Arc<MemoryBudget>)
 
 /// A worker's buffers and the file it read last.
 struct Reader {
-    worker: Worker,
+    worker: DecodeBuffers,
     open: Option<(usize, File)>,
 }
 
@@ -293,7 +293,7 @@ fn decode(
         true => all[position],
         false => parquet::range_of(std::slice::from_ref(file), column).0,
     };
-    let reader = || Reader { worker: Worker::new(request.loading.memory), open: None };
+    let reader = || Reader { worker: DecodeBuffers::new(request.loading.memory), open: None };
     request.loading.runtime.parallel_with(tasks.len(), request.loading.cancel, reader, |reader, task| {
         let (index, position, column) = tasks[task];
         let group = &groups[index];

@@ -11,7 +11,7 @@ use tandem_column::{Error, Field, Result, Table, Type};
 use tandem_pipeline::{Expr, Value};
 
 use crate::{
-    Cache, assemble,
+    ColumnCache, assemble,
     file::Identity,
     load::{self, ColumnOrigin, Hold, Input, LoadMetrics, Loaded, Loading, Request},
     parquet::{Int96, ParquetFile},
@@ -113,7 +113,7 @@ impl SplitReader {
     }
 
     /// Returns a file's footer, read again if the file changed.
-    fn open(&self, split: &Split, cache: &Cache) -> Result<Arc<ParquetFile>> {
+    fn open(&self, split: &Split, cache: &ColumnCache) -> Result<Arc<ParquetFile>> {
         let identity = Identity::of_path(&split.path)?;
         let changed = split.size.is_some_and(|size| size != identity.size)
             || split.modified.is_some_and(|modified| modified != identity.modified_ms());

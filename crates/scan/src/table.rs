@@ -24,7 +24,7 @@ pub struct FileTable {
     schema: Arc<[Field]>,
     arrow_schema: SchemaRef,
     unsupported: Vec<Option<String>>,
-    source: RwLock<Source>,
+    source: RwLock<FileSource>,
     /// Files that changed since the last load, whose columns are to be forgotten.
     retired: Mutex<Vec<Identity>>,
     /// What the files say of their columns, once asked for.
@@ -34,7 +34,7 @@ pub struct FileTable {
 
 /// The files as they were when last looked at.
 #[derive(Clone)]
-enum Source {
+enum FileSource {
     Parquet(Arc<[Arc<ParquetFile>]>),
     Csv(Arc<CsvFiles>),
     Arrow(Arc<IpcFiles>),
@@ -42,7 +42,7 @@ enum Source {
 
 /// What opening found.
 struct Opened {
-    source: Source,
+    source: FileSource,
     schema: Arc<[Field]>,
     arrow_schema: SchemaRef,
     unsupported: Vec<Option<String>>,
@@ -91,26 +91,26 @@ impl FileTable {
     /// Returns how many rows there are, where the files say so.
     pub fn rows(&self) -> Option<usize> {
         match &*self.source.read() {
-            Source::Parquet(files) => {
+            FileSource::Parquet(files) => {
                 Some(files.iter().flat_map(|file| (0..file.groups()).map(|group| file.group_rows(group))).sum())
             }
-            Source::Csv(_) | Source::Arrow(_) => None,
+            FileSource::Csv(_) | FileSource::Arrow(_) => None,
         }
     }
 
     /// Returns the size of the files in bytes.
     pub fn byte_len(&self) -> u64 {
         match &*self.source.read() {
-            Source::Parquet(files) => files.iter().map(|file| file.identity.size).sum(),
-            Source::Csv(files) => files.identity().size,
-            Source::Arrow(files) => files.identity().size,
+            FileSource::Parquet(files) => files.iter().map(|file| file.identity.size).sum(),
+            FileSource::Csv(files) => files.identity().size,
+            FileSource::Arrow(files) => files.identity().size,
         }
     }
 
     /// Returns about how many bytes columns take in memory, as far as the files say: an estimate, for planning only.
     pub fn decoded_bytes(&self, columns: &[usize]) -> u64 {
         match &*self.source.read() {
-            Source::Parquet(files) => {
+            FileSource::Parquet(files) => {
                 let of = |file: &Arc<ParquetFile>| {
                     let groups = (0..file.groups()).flat_map(|group| columns.iter().map(move |column| (group, column)));
                     // A row takes a byte at least, however small its pages.
@@ -120,8 +120,8 @@ impl FileTable {
                 };
                 files.iter().map(of).fold(0, u64::saturating_add)
             }
-            Source::Csv(files) => files.identity().size,
-            Source::Arrow(files) => files.identity().size,
+            FileSource::Csv(files) => files.identity().size,
+            FileSource::Arrow(files) => files.identity().size,
         }
     }
 
@@ -136,8 +136,8 @@ impl FileTable {
         stated.get_or_insert_with(|| self.stated_by(&source)).clone()
     }
 
-    fn stated_by(&self, source: &Source) -> Vec<ColumnStatistics> {
-        let Source::Parquet(files) = source else { return vec![ColumnStatistics::default(); self.schema.len()] };
+    fn stated_by(&self, source: &FileSource) -> Vec<ColumnStatistics> {
+        let FileSource::Parquet(files) = source else { return vec![ColumnStatistics::default(); self.schema.len()] };
         let rows = self.rows().unwrap_or_default();
         let column = |column| {
             let (range, nulls) = parquet::range_of(files, column);
@@ -171,12 +171,12 @@ impl FileTable {
         let metrics = &LoadMetrics::default();
         let request = Request { schema: &self.schema, columns, predicates, loading: *loading, metrics };
         let Loaded { rows, pieces, hold } = match source {
-            Source::Parquet(files) => {
+            FileSource::Parquet(files) => {
                 let inputs: Vec<Input> = files.iter().map(|file| Input::whole(file, columns)).collect();
                 load::parquet(&inputs, true, &request)?
             }
-            Source::Csv(files) => files.load(&request)?,
-            Source::Arrow(files) => files.load(&request)?,
+            FileSource::Csv(files) => files.load(&request)?,
+            FileSource::Arrow(files) => files.load(&request)?,
         };
         let fields: Arc<[Field]> = columns.iter().map(|&column| self.schema[column].clone()).collect();
         let statistics =
@@ -185,12 +185,12 @@ impl FileTable {
     }
 
     /// Looks whether files changed; those that did are opened again.
-    fn refresh(&self) -> Result<Source> {
+    fn refresh(&self) -> Result<FileSource> {
         let source = self.source.read().clone();
         let stale = match &source {
-            Source::Parquet(files) => load::stale(files)?,
-            Source::Csv(files) => files.stale()?,
-            Source::Arrow(files) => files.stale()?,
+            FileSource::Parquet(files) => load::stale(files)?,
+            FileSource::Csv(files) => files.stale()?,
+            FileSource::Arrow(files) => files.stale()?,
         };
         if stale.is_empty() {
             return Ok(source);
@@ -221,18 +221,18 @@ fn open(paths: &[PathBuf], format: &Format) -> Result<Opened> {
             let (arrow_schema, unsupported) = (first.arrow_schema(), first.unsupported.clone());
             let schema = nullable_anywhere(files.iter().map(|file| &file.fields));
             let arrow_schema = with_nullability(&arrow_schema, &schema);
-            Ok(Opened { schema, arrow_schema, unsupported, source: Source::Parquet(files.into()) })
+            Ok(Opened { schema, arrow_schema, unsupported, source: FileSource::Parquet(files.into()) })
         }
         Format::Csv { delimiter, header, compression } => {
             let files = CsvFiles::open(paths, *delimiter, *header, *compression)?;
             let (schema, arrow_schema) = (files.fields().clone(), files.schema().clone());
             let unsupported = vec![None; schema.len()];
-            Ok(Opened { schema, arrow_schema, unsupported, source: Source::Csv(Arc::new(files)) })
+            Ok(Opened { schema, arrow_schema, unsupported, source: FileSource::Csv(Arc::new(files)) })
         }
         Format::Arrow => {
             let (files, unsupported) = IpcFiles::open(paths)?;
             let (schema, arrow_schema) = (files.fields().clone(), files.schema().clone());
-            Ok(Opened { schema, arrow_schema, unsupported, source: Source::Arrow(Arc::new(files)) })
+            Ok(Opened { schema, arrow_schema, unsupported, source: FileSource::Arrow(Arc::new(files)) })
         }
     }
 }

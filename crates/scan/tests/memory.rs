@@ -9,8 +9,8 @@ use parquet::{
     file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder},
 };
 use tandem_column::{Class, MemoryBudget, Result, Table};
-use tandem_runtime::{Cancel, Progress, Runtime};
-use tandem_scan::{Cache, FileTable, Format, Hold, Loading};
+use tandem_runtime::{Cancel, RowProgress, Runtime};
+use tandem_scan::{ColumnCache, FileTable, Format, Hold, Loading};
 
 fn write(path: &Path, columns: Vec<(&str, ArrayRef)>, properties: WriterPropertiesBuilder) {
     let batch = RecordBatch::try_from_iter(columns).expect("columns of one length");
@@ -21,8 +21,8 @@ fn write(path: &Path, columns: Vec<(&str, ArrayRef)>, properties: WriterProperti
     writer.close().expect("closes");
 }
 
-fn load(table: &FileTable, column: usize, cache: &Cache, memory: &Arc<MemoryBudget>) -> Result<(Table, Hold)> {
-    let (cancel, progress) = (Cancel::new(), Progress::default());
+fn load(table: &FileTable, column: usize, cache: &ColumnCache, memory: &Arc<MemoryBudget>) -> Result<(Table, Hold)> {
+    let (cancel, progress) = (Cancel::new(), RowProgress::default());
     let loading = Loading { cache, runtime: &Runtime::new(2), memory, cancel: &cancel, progress: &progress };
     table.load(&[column], &[], &loading)
 }
@@ -75,7 +75,7 @@ fn loads_fit_their_budget_or_are_refused() {
             let (mut refused, mut loaded) = (0, 0);
             for limit in [1 << 12, 1 << 16, 1 << 18, 1 << 20, 1 << 30] {
                 let memory = Arc::new(MemoryBudget::new(limit));
-                for cache in [Cache::new(0), Cache::within(&memory, limit / 2)] {
+                for cache in [ColumnCache::new(0), ColumnCache::within(&memory, limit / 2)] {
                     match load(&table, column, &cache, &memory) {
                         Ok((rows, hold)) => {
                             assert!(rows.byte_len() <= memory.used(), "{layout} {name}: {} held", memory.used());
@@ -115,7 +115,7 @@ fn text_that_is_written_out_for_each_row_is_refused_before() {
     assert!(std::fs::metadata(&path).expect("there").len() < 8 << 20);
     let table = FileTable::open(vec![path], Format::Parquet).expect("a good file");
     let memory = Arc::new(MemoryBudget::new(64 << 20));
-    let error = load(&table, 0, &Cache::new(0), &memory).expect_err("a gigabyte of text");
+    let error = load(&table, 0, &ColumnCache::new(0), &memory).expect_err("a gigabyte of text");
     assert_eq!(error.class, Class::Exhausted, "{error}");
     assert_eq!(memory.used(), 0);
 }

@@ -16,8 +16,8 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tandem_column::Table;
 use tandem_pipeline::{Comparison, Expr, Value};
-use tandem_runtime::{Cancel, Progress, Runtime};
-use tandem_scan::{Cache, FileTable, Format, Loading};
+use tandem_runtime::{Cancel, RowProgress, Runtime};
+use tandem_scan::{ColumnCache, FileTable, Format, Loading};
 
 fn random(seed: u64) -> ChaCha8Rng {
     println!("seed {seed}");
@@ -88,11 +88,16 @@ fn read_with_arrow(path: &Path) -> RecordBatch {
 }
 
 /// Lends everything that a load needs.
-fn with<T>(cache: &Cache, runtime: &Runtime, cancel: &Cancel, load: impl FnOnce(&Loading<'_>) -> T) -> T {
-    load(&Loading { cache, runtime, memory: &Default::default(), cancel, progress: &Progress::default() })
+fn with<T>(cache: &ColumnCache, runtime: &Runtime, cancel: &Cancel, load: impl FnOnce(&Loading<'_>) -> T) -> T {
+    load(&Loading { cache, runtime, memory: &Default::default(), cancel, progress: &RowProgress::default() })
 }
 
-fn load(table: &FileTable, columns: &[usize], predicates: &[Expr], cache: &Cache) -> tandem_column::Result<Table> {
+fn load(
+    table: &FileTable,
+    columns: &[usize],
+    predicates: &[Expr],
+    cache: &ColumnCache,
+) -> tandem_column::Result<Table> {
     with(cache, &Runtime::new(2), &Cancel::new(), |loading| table.load(columns, predicates, loading))
         .map(|(table, _)| table)
 }
@@ -102,7 +107,7 @@ fn check(path: &Path, what: &str) {
     let table = FileTable::open(vec![path.to_owned()], Format::Parquet).expect("a good file");
     assert_eq!(table.rows(), Some(expected.num_rows()));
     let columns: Vec<usize> = (0..table.schema().len()).filter(|column| table.unsupported(*column).is_none()).collect();
-    let cache = Cache::new(1 << 30);
+    let cache = ColumnCache::new(1 << 30);
     for round in ["cold", "warm"] {
         let loaded = load(&table, &columns, &[], &cache).unwrap_or_else(|error| panic!("{what}: {error}"));
         assert_eq!(loaded.rows(), expected.num_rows(), "{what}");
@@ -221,7 +226,7 @@ fn no_rows_no_columns_and_one_row() {
         let batch = rows(&mut random(11), count, 0, 10);
         write(&path, &batch, builder().build());
         let table = FileTable::open(vec![path.clone()], Format::Parquet).expect("a good file");
-        let cache = Cache::new(0);
+        let cache = ColumnCache::new(0);
         let loaded = load(&table, &[0, 12], &[], &cache).expect("readable");
         assert_eq!((loaded.rows(), loaded.schema.len()), (count, 2));
         assert_eq!(load(&table, &[], &[], &cache).expect("readable").rows(), count);
@@ -247,7 +252,7 @@ fn nested_columns_are_named_and_the_others_load() {
     write(&path, &batch, builder().build());
     let table = FileTable::open(vec![path], Format::Parquet).expect("a good file");
     assert!(table.unsupported(0).is_some_and(|reason| reason.contains("list")) && table.unsupported(1).is_none());
-    let cache = Cache::new(1 << 20);
+    let cache = ColumnCache::new(1 << 20);
     assert_eq!(load(&table, &[1], &[], &cache).expect("readable").rows(), 3);
     assert!(load(&table, &[0], &[], &cache).is_err());
 }
@@ -273,7 +278,7 @@ fn row_groups_are_left_out_by_statistics_and_by_predicate_columns() {
     let batch = RecordBatch::try_from_iter(columns).expect("columns of one length");
     write(&path, &batch, builder().set_max_row_group_row_count(Some(1000)).build());
     let table = FileTable::open(vec![path], Format::Parquet).expect("a good file");
-    let cache = Cache::new(1 << 30);
+    let cache = ColumnCache::new(1 << 30);
     let int = tandem_column::Type::Int32;
     let loaded = load(&table, &[2, 0], &[at_least(1, 8500, int.clone())], &cache).expect("readable");
     assert_eq!(loaded.rows(), 2000);
@@ -315,7 +320,7 @@ fn predicates_on_numbers_far_apart() {
         };
         let loaded = |comparison, value| {
             let predicates = [compare(comparison, value)];
-            load(&table, &[0, 1], &predicates, &Cache::new(1 << 20)).expect("readable").rows()
+            load(&table, &[0, 1], &predicates, &ColumnCache::new(1 << 20)).expect("readable").rows()
         };
         assert_eq!(loaded(Comparison::Equal, 7), 5);
         assert_eq!(loaded(Comparison::Less, 0), 5);
@@ -338,7 +343,7 @@ fn dictionaries_of_row_groups_become_one() {
     write(&path, &batch, builder().set_max_row_group_row_count(Some(500)).build());
     check(&path, "dictionaries that differ");
     let table = FileTable::open(vec![path], Format::Parquet).expect("a good file");
-    let loaded = load(&table, &[0], &[], &Cache::new(1 << 30)).expect("readable");
+    let loaded = load(&table, &[0], &[], &ColumnCache::new(1 << 30)).expect("readable");
     let dictionaries: Vec<_> = loaded
         .parts
         .iter()
@@ -366,7 +371,7 @@ fn several_files_make_one_table_if_their_schemas_agree() {
         RecordBatch::try_from_iter([("x", Arc::new(Int64Array::from(vec![5])) as ArrayRef)]).expect("one column");
     write(&paths[2], &other, builder().build());
     let table = FileTable::open(paths[..2].to_vec(), Format::Parquet).expect("one schema");
-    let loaded = load(&table, &[0], &[], &Cache::new(1 << 20)).expect("readable");
+    let loaded = load(&table, &[0], &[], &ColumnCache::new(1 << 20)).expect("readable");
     assert_eq!((loaded.rows(), loaded.statistics[0].range), (4, Some((1, 400))));
     assert_eq!(table.statistics()[0].range, Some((1, 400)));
     let error = FileTable::open(paths, Format::Parquet).err().expect("two schemas").message;
@@ -413,7 +418,7 @@ fn changed_files_are_noticed() {
     };
     write(&path, &make(vec![1, 2, 3]), builder().build());
     let table = FileTable::open(vec![path.clone()], Format::Parquet).expect("a good file");
-    let cache = Cache::new(1 << 20);
+    let cache = ColumnCache::new(1 << 20);
     assert_eq!(load(&table, &[0], &[], &cache).expect("readable").rows(), 3);
     let bytes = cache.byte_len();
     write(&path, &make(vec![7; 5]), builder().build());
@@ -457,7 +462,7 @@ fn bad_files_are_named() {
     std::fs::write(&path, holed).expect("a temporary file");
     let table = FileTable::open(vec![path], Format::Parquet).expect("the footer is whole");
     let columns: Vec<usize> = (0..table.schema().len()).collect();
-    let error = load(&table, &columns, &[], &Cache::new(0)).expect_err("damaged").message;
+    let error = load(&table, &columns, &[], &ColumnCache::new(0)).expect_err("damaged").message;
     assert!(error.contains("holed.parquet is damaged (row group ") && error.contains(", column "), "{error}");
 }
 
@@ -510,7 +515,7 @@ fn random_damage_never_panics() {
             }
             std::fs::write(&path, &bytes).expect("a temporary file");
             let Ok(table) = FileTable::open(vec![path.clone()], Format::Parquet) else { continue };
-            let cache = Cache::new(0);
+            let cache = ColumnCache::new(0);
             for column in 0..table.schema().len() {
                 let columns = [column];
                 let _ = with(&cache, &runtime, &Cancel::new(), |loading| table.load(&columns, &[], loading));
@@ -529,7 +534,7 @@ fn cancelled_loads_stop() {
     let table = FileTable::open(vec![path], Format::Parquet).expect("a good file");
     let cancel = Cancel::new();
     cancel.cancel();
-    let loaded = with(&Cache::new(0), &Runtime::new(2), &cancel, |loading| table.load(&[0, 1], &[], loading));
+    let loaded = with(&ColumnCache::new(0), &Runtime::new(2), &cancel, |loading| table.load(&[0, 1], &[], loading));
     let error = loaded.expect_err("cancelled");
     assert!(error.is_cancelled());
 }

@@ -8,16 +8,16 @@ use arrow::{
     ipc::writer::FileWriter,
 };
 use tandem_column::{Scalar, Table, Type};
-use tandem_runtime::{Cancel, Progress, Runtime};
-use tandem_scan::{Cache, Compression, FileTable, Format, Loading};
+use tandem_runtime::{Cancel, RowProgress, Runtime};
+use tandem_scan::{ColumnCache, Compression, FileTable, Format, Loading};
 
-fn load(table: &FileTable, columns: &[usize], cache: &Cache) -> tandem_column::Result<Table> {
+fn load(table: &FileTable, columns: &[usize], cache: &ColumnCache) -> tandem_column::Result<Table> {
     let loading = Loading {
         cache,
         runtime: &Runtime::new(2),
         memory: &Default::default(),
         cancel: &Cancel::new(),
-        progress: &Progress::default(),
+        progress: &RowProgress::default(),
     };
     table.load(columns, &[], &loading).map(|(table, _)| table)
 }
@@ -28,7 +28,7 @@ fn open(path: &Path) -> tandem_column::Result<FileTable> {
 
 fn all(table: &FileTable) -> tandem_column::Result<Table> {
     let columns: Vec<usize> = (0..table.schema().len()).collect();
-    load(table, &columns, &Cache::new(1 << 30))
+    load(table, &columns, &ColumnCache::new(1 << 30))
 }
 
 fn integers(table: &Table, column: usize) -> Vec<i64> {
@@ -67,7 +67,7 @@ fn long_files_are_parsed_in_parallel_and_in_order() {
     }
     std::fs::write(&path, &text).expect("written");
     let table = open(&path).expect("a good file");
-    let cache = Cache::new(1 << 30);
+    let cache = ColumnCache::new(1 << 30);
     let loaded = load(&table, &[1, 0], &cache).expect("readable");
     assert!(integers(&loaded, 1).into_iter().eq(0..150_000));
     assert!(integers(&loaded, 0).into_iter().eq((0..150_000).map(|n| n * n)));
@@ -145,7 +145,7 @@ fn arrow_files_load_and_changes_are_noticed() {
     let table = open(&path).expect("a good file");
     assert!(table.unsupported(1).is_some());
     assert_eq!(table.arrow_schema().field(2).data_type(), &DataType::Utf8);
-    let cache = Cache::new(1 << 30);
+    let cache = ColumnCache::new(1 << 30);
     let loaded = load(&table, &[2, 0], &cache).expect("readable");
     assert!(integers(&loaded, 1).into_iter().eq(5..4505));
     assert!(matches!(loaded.parts[0].columns[0].value(1), Scalar::Bytes(b"w1")));
@@ -174,7 +174,7 @@ fn arrow_files_differ_in_nulls_and_may_begin_with_lists() {
     }
     let table = FileTable::open(paths.to_vec(), Format::Arrow).expect("one schema but for nulls");
     assert!(table.schema()[1].nullable && table.arrow_schema().field(1).is_nullable());
-    let cache = Cache::new(1 << 20);
+    let cache = ColumnCache::new(1 << 20);
     assert_eq!(load(&table, &[], &cache).expect("rows are counted").rows(), 2);
     assert_eq!(load(&table, &[1], &cache).expect("readable").statistics[0].nulls, 1);
 }
@@ -192,7 +192,7 @@ fn many_columns_take_memory_by_the_bytes_of_the_file() {
         let values = line(&|column| column.to_string());
         std::fs::write(&path, format!("{names}\n{values}\n{values}")).expect("written");
         let table = open(&path).expect("a good file");
-        let loaded = load(&table, &[0, columns - 1], &Cache::new(1 << 20)).expect("readable");
+        let loaded = load(&table, &[0, columns - 1], &ColumnCache::new(1 << 20)).expect("readable");
         assert_eq!(integers(&loaded, 0), [0, 0], "{name}");
         assert_eq!(integers(&loaded, 1), [columns as i64 - 1; 2], "{name}");
     }

@@ -15,7 +15,7 @@ use parquet::{
     basic::Type as Physical,
 };
 use tandem_column::{Field, LoadOptions, Loader, PartBuilder, Table};
-use tandem_generator::Options;
+use tandem_generator::GeneratorOptions;
 
 use super::suite::{Query, Suite, mentioned};
 use crate::{failure::Failure, generate::RowCounter};
@@ -37,7 +37,12 @@ pub struct TableData {
 ///
 /// # Errors
 /// What the generator says, or a file that is not Parquet.
-pub fn prepare(suite: Suite, options: &Options, dir: &Path, queries: &[Query]) -> Result<Vec<TableData>, Failure> {
+pub fn prepare(
+    suite: Suite,
+    options: &GeneratorOptions,
+    dir: &Path,
+    queries: &[Query],
+) -> Result<Vec<TableData>, Failure> {
     let path = |name: &str| dir.join(format!("{name}.parquet"));
     if suite.tables().iter().any(|name| !path(name).is_file()) {
         eprintln!("generating {} at scale factor {} in {}", suite.name(), options.sf, dir.display());

@@ -9,7 +9,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tandem_engine::{Devices, Mode, Session};
-use tandem_generator::Options;
+use tandem_generator::GeneratorOptions;
 
 use super::{data, machine, own::Own, suite::Suite, table};
 use crate::failure::Failure;
@@ -80,7 +80,7 @@ pub fn run(arguments: KernelArguments, devices: &Arc<Devices>) -> Result<(), Fai
 fn child(arguments: &KernelArguments, devices: &Arc<Devices>) -> Result<(), Failure> {
     let suite = arguments.suite;
     let queries = suite.choose(&arguments.queries).map_err(|name| super::unknown_query(suite, &name))?;
-    let options = Options { sf: arguments.sf, ..Options::default() };
+    let options = GeneratorOptions { sf: arguments.sf, ..GeneratorOptions::default() };
     let dir = arguments.data.clone().unwrap_or_else(|| super::default_data(suite, arguments.sf));
     let tables = data::prepare(suite, &options, &dir, &queries)?;
     let session = Session::builder().mode(Mode::Gpu).threads(options.threads).devices(devices.clone());
@@ -114,7 +114,7 @@ impl Programs {
     fn measure(arguments: &KernelArguments, devices: &Devices) -> Result<Programs, Failure> {
         let suite = arguments.suite;
         let queries = suite.choose(&arguments.queries).map_err(|name| super::unknown_query(suite, &name))?;
-        let options = Options { sf: arguments.sf, ..Options::default() };
+        let options = GeneratorOptions { sf: arguments.sf, ..GeneratorOptions::default() };
         tandem_generator::check(&options).map_err(|error| Failure::Usage(error.to_string()))?;
         let devices = devices.chosen().map_err(|error| Failure::Statement(error.message))?;
         let dir = arguments.data.clone().unwrap_or_else(|| super::default_data(suite, arguments.sf));
@@ -174,7 +174,7 @@ impl Programs {
             "sf": arguments.sf,
             "repeat": arguments.repeat,
             "date": machine::today(),
-            "machine": machine::Machine::probe(Options::default().threads),
+            "machine": machine::Machine::probe(GeneratorOptions::default().threads),
             "devices": self.devices,
             "compiled": self.compiled,
             "stored": self.stored,

@@ -32,7 +32,7 @@ use clap::{
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use tandem_engine::{Devices, Mode};
-use tandem_generator::Options;
+use tandem_generator::GeneratorOptions;
 
 use crate::failure::Failure;
 use machine::Machine;
@@ -140,7 +140,7 @@ pub fn run(arguments: BenchArguments, devices: &Arc<Devices>) -> Result<(), Fail
         Mode::Gpu => available.chosen().map_err(|error| Failure::Statement(error.message))?,
         _ => Vec::new(),
     };
-    let mut options = Options { sf: arguments.sf, ..Options::default() };
+    let mut options = GeneratorOptions { sf: arguments.sf, ..GeneratorOptions::default() };
     options.threads = arguments.threads.map_or(options.threads, usize::from);
     let dir = arguments.data.clone().unwrap_or_else(|| default_data(suite, arguments.sf));
     tandem_generator::check(&options).map_err(|error| Failure::Usage(error.to_string()))?;

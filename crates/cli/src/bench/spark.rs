@@ -4,7 +4,7 @@
 use std::{fs, path::PathBuf, process::Command};
 
 use clap::Args;
-use tandem_generator::Options;
+use tandem_generator::GeneratorOptions;
 
 use super::{data, suite::Suite, venv::Venv};
 use crate::failure::Failure;
@@ -57,7 +57,7 @@ pub struct SparkArguments {
 pub fn run(arguments: SparkArguments) -> Result<(), Failure> {
     let suite = arguments.suite;
     let queries = suite.choose(&arguments.queries).map_err(|name| super::unknown_query(suite, &name))?;
-    let options = Options { sf: arguments.sf, ..Options::default() };
+    let options = GeneratorOptions { sf: arguments.sf, ..GeneratorOptions::default() };
     tandem_generator::check(&options).map_err(|error| Failure::Usage(error.to_string()))?;
     let jar = match arguments.jar {
         Some(jar) => jar,

@@ -17,7 +17,7 @@ use arrow::record_batch::RecordBatch;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use tandem_engine::{Devices, Mode, OnFallback, Report, Session};
-use tandem_generator::Options;
+use tandem_generator::GeneratorOptions;
 
 use crate::{
     bench::{
@@ -66,7 +66,7 @@ struct Run {
 
 /// Runs the demonstration.
 pub fn run(arguments: &DemoArguments, devices: &Arc<Devices>) -> Result<(), Failure> {
-    let mut options = Options { sf: arguments.sf, ..Options::default() };
+    let mut options = GeneratorOptions { sf: arguments.sf, ..GeneratorOptions::default() };
     if let Some(threads) = arguments.threads {
         options.threads = threads.into();
     }

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use tandem_column::{Result, Type};
 use tandem_pipeline::UserFunction;
 use tandem_plan::{
-    Build, Directory, KeyIndex, Keys, Packed, Set, dense_domain,
+    Build, HashTable, KeyIndex, Keys, Packed, Set, dense_domain,
     sink::{BuildPlan, BuildUse},
 };
 
-use super::{Finishing, Sink};
+use super::{Finishing, SinkOperator};
 use crate::{
-    BytesVector, Contents, Error, MemoryBudget, Output, Rows, Values, Vector,
-    arrange::{Order, arrange},
+    BytesVector, Contents, Error, MemoryBudget, PipelineOutput, Rows, Values, Vector,
+    arrange::{EntryOrder, arrange},
     evaluate::{self, Slots},
     frame::{Frame, NO_MATCH, fetch_matches},
     lookup::{hash_bytes, ints, is_int, read_key, spread, write_key},
@@ -28,7 +28,7 @@ pub(super) struct BuildSink {
     pub(super) memory: Arc<MemoryBudget>,
 }
 
-impl Sink for BuildSink {
+impl SinkOperator for BuildSink {
     fn state(&self) -> Contents {
         Contents::Rows(Rows::new(self.plan.kinds.clone(), &self.memory, "the build side of a join"))
     }
@@ -43,12 +43,12 @@ impl Sink for BuildSink {
         2
     }
 
-    fn finish(&self, mut contents: Vec<Contents>, _: &Finishing<'_>) -> Result<Output> {
+    fn finish(&self, mut contents: Vec<Contents>, _: &Finishing<'_>) -> Result<PipelineOutput> {
         // One that is laid out already is the build; beside others it is rows again.
         if let [Contents::Build(_)] = contents.as_slice()
             && let Some(Contents::Build(build)) = contents.pop()
         {
-            return Ok(Output::Build(Arc::new(*build)));
+            return Ok(PipelineOutput::Build(Arc::new(*build)));
         }
         let BuildPlan { keys, kinds, used, .. } = &self.plan;
         let rows = contents.into_iter().enumerate().map(|(at, contents)| match contents {
@@ -57,7 +57,7 @@ impl Sink for BuildSink {
         });
         let (rows, mut vectors) = concat_all(kinds, rows.collect::<Result<Vec<_>>>()?);
         let payload = vectors.split_off(keys.len());
-        Ok(Output::Build(Arc::new(lay_out(rows, vectors, payload, &kinds[keys.len()..], *used)?)))
+        Ok(PipelineOutput::Build(Arc::new(lay_out(rows, vectors, payload, &kinds[keys.len()..], *used)?)))
     }
 }
 
@@ -68,7 +68,7 @@ fn lay_out(rows: usize, keys: Vec<Vector>, payload: Vec<Vector>, kinds: &[Type],
     }
     let null_key = keys.iter().any(|k| k.valid.as_ref().is_some_and(|v| v.contains(&0)));
     let (index, order) = if keys.is_empty() {
-        (KeyIndex::All, Order::Each((0..rows as u32).collect()))
+        (KeyIndex::All, EntryOrder::Each((0..rows as u32).collect()))
     } else {
         lay_out_keys(rows, &keys, payload.is_empty() && used.existence, null_key, used)
     };
@@ -81,7 +81,13 @@ fn lay_out(rows: usize, keys: Vec<Vector>, payload: Vec<Vector>, kinds: &[Type],
 }
 
 /// Chooses how keys lead to entries; returns it with the row of each entry.
-fn lay_out_keys(rows: usize, keys: &[Vector], existence: bool, null_key: bool, used: BuildUse) -> (KeyIndex, Order) {
+fn lay_out_keys(
+    rows: usize,
+    keys: &[Vector],
+    existence: bool,
+    null_key: bool,
+    used: BuildUse,
+) -> (KeyIndex, EntryOrder) {
     let keyed: Vec<u32> = if null_key && !used.null_equals_null {
         let valid = |row: &u32| keys.iter().all(|k| k.is_valid(*row as usize));
         (0..rows as u32).filter(valid).collect()
@@ -100,7 +106,7 @@ fn lay_out_keys(rows: usize, keys: &[Vector], existence: bool, null_key: bool, u
     lay_out_hashed(keys, keyed, rows, used)
 }
 
-fn lay_out_dense(keyed: Vec<u32>, values: &[i64], min: i64, domain: usize, existence: bool) -> (KeyIndex, Order) {
+fn lay_out_dense(keyed: Vec<u32>, values: &[i64], min: i64, domain: usize, existence: bool) -> (KeyIndex, EntryOrder) {
     let mut set = Set::new(min, domain);
     let mut repeats = false;
     for row in &keyed {
@@ -109,12 +115,12 @@ fn lay_out_dense(keyed: Vec<u32>, values: &[i64], min: i64, domain: usize, exist
         set.insert(value);
     }
     if existence {
-        return (KeyIndex::Unique(set), Order::Each(Vec::new()));
+        return (KeyIndex::Unique(set), EntryOrder::Each(Vec::new()));
     }
     let place = |row: &u32| values[*row as usize].wrapping_sub(min) as usize;
     if !repeats {
         let places = keyed.iter().map(|row| place(row) as u32).collect();
-        return (KeyIndex::Unique(set), Order::Some { rows: keyed, places, entries: domain });
+        return (KeyIndex::Unique(set), EntryOrder::Some { rows: keyed, places, entries: domain });
     }
     let mut starts = vec![0u32; domain + 1];
     keyed.iter().for_each(|row| starts[place(row) + 1] += 1);
@@ -126,11 +132,11 @@ fn lay_out_dense(keyed: Vec<u32>, values: &[i64], min: i64, domain: usize, exist
         order[*slot as usize] = *row;
         *slot += 1;
     }
-    (KeyIndex::Dense { set, starts }, Order::Each(order))
+    (KeyIndex::Dense { set, starts }, EntryOrder::Each(order))
 }
 
 /// Lays rows out by hash of their keys; those with null keys that never match come last, where they are kept.
-fn lay_out_hashed(keys: &[Vector], keyed: Vec<u32>, rows: usize, used: BuildUse) -> (KeyIndex, Order) {
+fn lay_out_hashed(keys: &[Vector], keyed: Vec<u32>, rows: usize, used: BuildUse) -> (KeyIndex, EntryOrder) {
     let buckets = keyed.len().max(1).next_power_of_two();
     let shift = 64 - buckets.trailing_zeros();
     let bucket = |hash: u64| if used.collide || shift == 64 { 0 } else { (hash >> shift) as usize };
@@ -177,7 +183,7 @@ fn lay_out_hashed(keys: &[Vector], keyed: Vec<u32>, rows: usize, used: BuildUse)
         order.iter().for_each(|row| kept[*row as usize] = true);
         order.extend((0..rows as u32).filter(|row| !kept[*row as usize]));
     }
-    (KeyIndex::Hash(Directory { keys, starts, collide: used.collide }), Order::Each(order))
+    (KeyIndex::Hash(HashTable { keys, starts, collide: used.collide }), EntryOrder::Each(order))
 }
 
 /// Packs integer keys into 64 bits if their ranges allow it; one value of each range is left for null.
@@ -226,7 +232,7 @@ fn unlay(build: &Build, keys: usize, kinds: &[Type]) -> (usize, Vec<Vector>) {
             let repeated = places.flat_map(|(place, ends)| (ends[0]..ends[1]).map(move |_| set.min + place as i64));
             key_vectors.push(int_vector(&kinds[0], repeated.map(Some)));
         }
-        KeyIndex::Hash(Directory { keys: Keys::Packed { packing, values }, .. }) => {
+        KeyIndex::Hash(HashTable { keys: Keys::Packed { packing, values }, .. }) => {
             entries.extend(0..build.stored as u32);
             let unkeyed = build.stored - values.len();
             for (packed, kind) in packing.iter().zip(kinds) {
@@ -234,7 +240,7 @@ fn unlay(build: &Build, keys: usize, kinds: &[Type]) -> (usize, Vec<Vector>) {
                 key_vectors.push(int_vector(kind, keyed.chain(std::iter::repeat_n(None, unkeyed))));
             }
         }
-        KeyIndex::Hash(Directory { keys: Keys::Bytes(bytes), .. }) => {
+        KeyIndex::Hash(HashTable { keys: Keys::Bytes(bytes), .. }) => {
             entries.extend(0..build.stored as u32);
             let rows = (0..build.stored).map(|entry| (entry < bytes.len()).then(|| bytes.get(entry)));
             key_vectors = read_key(rows, &kinds[..keys]);

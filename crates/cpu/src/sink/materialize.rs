@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tandem_column::Result;
 use tandem_plan::sink::MaterializePlan;
 
-use super::{Finishing, Sink};
+use super::{Finishing, SinkOperator};
 use crate::{
-    Contents, MemoryBudget, Output, Rows,
+    Contents, MemoryBudget, PipelineOutput, Rows,
     frame::Frame,
     rows::{Chunk, in_order, to_table},
 };
@@ -17,7 +17,7 @@ pub(super) struct MaterializeSink {
     pub(super) memory: Arc<MemoryBudget>,
 }
 
-impl Sink for MaterializeSink {
+impl SinkOperator for MaterializeSink {
     fn state(&self) -> Contents {
         Contents::Rows(Rows::new(self.plan.kinds.clone(), &self.memory, "the result"))
     }
@@ -26,10 +26,10 @@ impl Sink for MaterializeSink {
         contents.rows()?.push_slots(morsel, frame, &self.plan.output)
     }
 
-    fn finish(&self, contents: Vec<Contents>, finishing: &Finishing<'_>) -> Result<Output> {
+    fn finish(&self, contents: Vec<Contents>, finishing: &Finishing<'_>) -> Result<PipelineOutput> {
         let rows = contents.into_iter().map(Contents::into_rows).collect::<Result<Vec<Rows>>>()?;
         let chunks = limit(in_order(rows), self.plan.skip, self.plan.fetch);
-        Ok(Output::Rows(to_table(finishing.schema.clone(), chunks)))
+        Ok(PipelineOutput::Rows(to_table(finishing.schema.clone(), chunks)))
     }
 }
 

@@ -19,13 +19,13 @@ use tandem_plan::{Physical, SinkPlan};
 pub use aggregate::{Best, Groups, Partial};
 
 use crate::{
-    Contents, Output,
+    Contents, PipelineOutput,
     frame::Frame,
-    settings::{Parallel, Settings},
+    settings::{ParallelTasks, Settings},
 };
 
 /// One sink of a job.
-pub(crate) trait Sink: Send + Sync {
+pub(crate) trait SinkOperator: Send + Sync {
     /// Makes the state of one more worker.
     fn state(&self) -> Contents;
 
@@ -44,7 +44,7 @@ pub(crate) trait Sink: Send + Sync {
     ///
     /// # Errors
     /// Overflow of a sum, or an exhausted memory budget.
-    fn finish(&self, contents: Vec<Contents>, finishing: &Finishing<'_>) -> Result<Output>;
+    fn finish(&self, contents: Vec<Contents>, finishing: &Finishing<'_>) -> Result<PipelineOutput>;
 }
 
 /// What sinks need to finish.
@@ -52,11 +52,11 @@ pub(crate) struct Finishing<'f> {
     /// The columns of the rows that come out.
     pub(crate) schema: &'f Arc<[Field]>,
     /// Runs tasks on all workers.
-    pub(crate) parallel: Parallel<'f>,
+    pub(crate) parallel: ParallelTasks<'f>,
 }
 
 /// Makes the sink of a physical pipeline.
-pub(crate) fn sink(physical: &Physical, settings: &Settings) -> Box<dyn Sink> {
+pub(crate) fn sink(physical: &Physical, settings: &Settings) -> Box<dyn SinkOperator> {
     let (functions, memory) = (physical.functions.clone(), settings.memory.clone());
     match &physical.sink {
         SinkPlan::Build(plan) => Box::new(build::BuildSink { plan: plan.clone(), functions, memory }),

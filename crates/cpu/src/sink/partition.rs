@@ -6,9 +6,9 @@ use tandem_column::Result;
 use tandem_pipeline::{UserFunction, partition};
 use tandem_plan::sink::PartitionPlan;
 
-use super::{Finishing, Sink};
+use super::{Finishing, SinkOperator};
 use crate::{
-    Contents, MemoryBudget, Output, Rows, Values, Vector,
+    Contents, MemoryBudget, PipelineOutput, Rows, Values, Vector,
     evaluate::{self, Slots},
     frame::Frame,
     rows::{Chunk, in_order, to_table},
@@ -20,7 +20,7 @@ pub(super) struct PartitionSink {
     pub(super) memory: Arc<MemoryBudget>,
 }
 
-impl Sink for PartitionSink {
+impl SinkOperator for PartitionSink {
     fn state(&self) -> Contents {
         Contents::Rows(Rows::new(self.plan.kinds.clone(), &self.memory, "the rows of partitions"))
     }
@@ -31,7 +31,7 @@ impl Sink for PartitionSink {
         contents.rows()?.push(morsel, frame.count(), &keys.chain(output).collect::<Result<Vec<Rc<Vector>>>>()?)
     }
 
-    fn finish(&self, contents: Vec<Contents>, finishing: &Finishing<'_>) -> Result<Output> {
+    fn finish(&self, contents: Vec<Contents>, finishing: &Finishing<'_>) -> Result<PipelineOutput> {
         let rows = contents.into_iter().map(Contents::into_rows).collect::<Result<Vec<Rows>>>()?;
         let mut parts: Vec<Vec<Chunk>> = (0..self.plan.parts).map(|_| Vec::new()).collect();
         for chunk in in_order(rows) {
@@ -46,7 +46,7 @@ impl Sink for PartitionSink {
             }
         }
         let rows = parts.iter().map(|chunks| chunks.iter().map(|chunk| chunk.rows).sum()).collect();
-        Ok(Output::Partitions(to_table(finishing.schema.clone(), parts.into_iter().flatten().collect()), rows))
+        Ok(PipelineOutput::Partitions(to_table(finishing.schema.clone(), parts.into_iter().flatten().collect()), rows))
     }
 }
 

@@ -6,9 +6,9 @@ use tandem_column::Result;
 use tandem_pipeline::SlotId;
 use tandem_plan::sink::SortPlan;
 
-use super::{Finishing, Sink, order::order};
+use super::{Finishing, SinkOperator, order::order};
 use crate::{
-    Contents, MemoryBudget, Output, Rows, Vector,
+    Contents, MemoryBudget, PipelineOutput, Rows, Vector,
     frame::Frame,
     rows::{Chunk, concat_all, to_table},
 };
@@ -29,7 +29,7 @@ impl SortSink {
     }
 }
 
-impl Sink for SortSink {
+impl SinkOperator for SortSink {
     fn state(&self) -> Contents {
         Contents::Rows(Rows::new(self.plan.kinds.clone(), &self.memory, "sorting"))
     }
@@ -51,7 +51,7 @@ impl Sink for SortSink {
         2
     }
 
-    fn finish(&self, contents: Vec<Contents>, finishing: &Finishing<'_>) -> Result<Output> {
+    fn finish(&self, contents: Vec<Contents>, finishing: &Finishing<'_>) -> Result<PipelineOutput> {
         let collected = contents.into_iter().map(Contents::into_rows).collect::<Result<Vec<Rows>>>()?;
         let sorted = matches!(collected.as_slice(), [rows] if rows.sorted);
         let (rows, all) = concat_all(&self.plan.kinds, collected);
@@ -61,6 +61,9 @@ impl Sink for SortSink {
         };
         let order = &order[self.plan.skip.min(order.len())..];
         let vectors = all[self.plan.keys.len()..].iter().map(|vector| vector.take(order)).collect();
-        Ok(Output::Rows(to_table(finishing.schema.clone(), vec![Chunk { morsel: 0, rows: order.len(), vectors }])))
+        Ok(PipelineOutput::Rows(to_table(
+            finishing.schema.clone(),
+            vec![Chunk { morsel: 0, rows: order.len(), vectors }],
+        )))
     }
 }

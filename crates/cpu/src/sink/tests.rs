@@ -7,7 +7,7 @@ use tandem_pipeline::{Query, Value, parse, partition, verify};
 use tandem_plan::{Build, Planning};
 
 use crate::{
-    Contents, Contribution, Job, MemoryBudget, Output, Settings, Switches, VectorSelector, lookup, values_table,
+    Contents, Contribution, Job, MemoryBudget, PipelineOutput, Settings, Switches, VectorSelector, lookup, values_table,
 };
 
 const ROWS: usize = 1000;
@@ -48,14 +48,14 @@ fn contribute(job: &Job) -> Contribution {
     worker.finish()
 }
 
-fn finish(job: &Job, all: Vec<Contribution>) -> Output {
+fn finish(job: &Job, all: Vec<Contribution>) -> PipelineOutput {
     let parallel = |tasks: usize, task: &(dyn Fn(usize) -> Result<()> + Sync)| (0..tasks).try_for_each(task);
     job.finish(all, &parallel).expect("it finishes").0
 }
 
 /// Lays the rows of a contribution out, as a device may.
 fn laid_out(job: &Job) -> Contribution {
-    let Output::Build(build) = finish(job, vec![contribute(job)]) else { panic!("a build") };
+    let PipelineOutput::Build(build) = finish(job, vec![contribute(job)]) else { panic!("a build") };
     let rows = build.rows as u64;
     Contribution::new(Contents::Build(Box::new(Arc::into_inner(build).expect("nobody else has it"))), rows)
 }
@@ -99,7 +99,7 @@ fn builds_and_rows_merge_to_the_build_of_all_rows() {
             let (first, second) =
                 (job(&query, table(&query, 0..600), collide), job(&query, table(&query, 600..ROWS), collide));
             let whole = job(&query, table(&query, 0..ROWS), collide);
-            let Output::Build(expected) = finish(&whole, vec![contribute(&whole)]) else { panic!("a build") };
+            let PipelineOutput::Build(expected) = finish(&whole, vec![contribute(&whole)]) else { panic!("a build") };
             let merged = [
                 vec![contribute(&first), contribute(&second)],
                 vec![laid_out(&first), contribute(&second)],
@@ -107,7 +107,7 @@ fn builds_and_rows_merge_to_the_build_of_all_rows() {
                 vec![laid_out(&first), laid_out(&second)],
             ];
             for (way, all) in merged.into_iter().enumerate() {
-                let Output::Build(build) = finish(&whole, all) else { panic!("a build") };
+                let PipelineOutput::Build(build) = finish(&whole, all) else { panic!("a build") };
                 assert_eq!(build.rows, expected.rows, "keys {keys}, way {way}");
                 assert_eq!(build.null_key, expected.null_key, "keys {keys}, way {way}");
                 let expected = found(&expected, columns, 0..ROWS, &query);
@@ -125,7 +125,7 @@ fn rows_of_one_partition_lie_together() {
          partition by ($2, $1) into 5 output ($1, $2)\n",
     );
     let (first, second) = (job(&query, table(&query, 0..600), false), job(&query, table(&query, 600..ROWS), false));
-    let Output::Partitions(table, rows) = finish(&first, vec![contribute(&first), contribute(&second)]) else {
+    let PipelineOutput::Partitions(table, rows) = finish(&first, vec![contribute(&first), contribute(&second)]) else {
         panic!("partitions")
     };
     assert_eq!((rows.len(), rows.iter().sum::<usize>(), table.rows()), (5, ROWS, ROWS));

@@ -11,8 +11,8 @@ use super::failed;
 use super::program::CudaProgram;
 use super::queue::CudaQueue;
 use crate::object::MemoryPart;
-use crate::reservation::{Capacity, Reservation};
-use crate::{Backend, Device, Info, Kind, Memory, Program, Queue};
+use crate::reservation::{Capacity, DeviceReservation};
+use crate::{Backend, Device, DeviceKind, Info, Memory, Program, Queue};
 
 /// The least compute capability that NVRTC 12 compiles for.
 const LEAST_CAPABILITY: (i32, i32) = (5, 0);
@@ -35,7 +35,7 @@ pub(super) struct CudaMemory {
     length: usize,
     // Shared memory has a registration, or none if it has no bytes; allocated memory has a reservation.
     _registration: Option<Registration>,
-    reservation: Option<Reservation>,
+    reservation: Option<DeviceReservation>,
 }
 
 impl MemoryPart for CudaMemory {
@@ -89,7 +89,7 @@ impl CudaDevice {
         let mut info = Info {
             backend: Backend::Cuda,
             index,
-            kind: Kind::Gpu,
+            kind: DeviceKind::Gpu,
             name: result::device::get_name(device).map_err(|e| failed(e, "describe a device"))?,
             vendor: "NVIDIA".to_owned(),
             // The driver says 1000 × major + 10 × minor.

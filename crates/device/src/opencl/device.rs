@@ -12,7 +12,7 @@ use super::program::OpenClProgram;
 use super::queue::OpenClQueue;
 use super::status;
 use crate::object::MemoryPart;
-use crate::reservation::{Capacity, Reservation};
+use crate::reservation::{Capacity, DeviceReservation};
 use crate::{Device, Info, Memory, Program, Queue};
 
 /// What all objects of a device share.
@@ -48,7 +48,7 @@ pub(super) struct OpenClMemory {
     pub(super) context: Arc<OpenClContext>,
     length: usize,
     shared: Option<Buffer<u8>>,
-    _reservation: Option<Reservation>,
+    _reservation: Option<DeviceReservation>,
 }
 
 impl MemoryPart for OpenClMemory {

@@ -10,7 +10,7 @@ use super::device::OpenClDevice;
 use super::library::Api;
 use super::query::{DeviceQuery, platform_text};
 use super::status;
-use crate::{Backend, Device, Found, Info, Kind};
+use crate::{Backend, Device, DeviceKind, Found, Info};
 
 /// Held while devices are listed. It guards the driver's own state, which is the process's: PoCL 3.1 lists devices that another thread is still initialising, and crashes when
 /// they are asked for their properties.
@@ -107,11 +107,11 @@ fn describe(query: DeviceQuery, index: usize, poor: bool) -> Result<Info, String
     let has = |extension: &str| extensions.split_whitespace().any(|name| name == extension);
     let kinds = query.number(CL_DEVICE_TYPE);
     let kind = if kinds & CL_DEVICE_TYPE_GPU != 0 {
-        Kind::Gpu
+        DeviceKind::Gpu
     } else if kinds & CL_DEVICE_TYPE_CPU != 0 {
-        Kind::Cpu
+        DeviceKind::Cpu
     } else {
-        Kind::Accelerator
+        DeviceKind::Accelerator
     };
     let mut info = Info {
         backend: Backend::OpenCl,
@@ -128,7 +128,7 @@ fn describe(query: DeviceQuery, index: usize, poor: bool) -> Result<Info, String
         local_memory: query.size(CL_DEVICE_LOCAL_MEM_SIZE),
         fp64: has("cl_khr_fp64") || query.number(CL_DEVICE_DOUBLE_FP_CONFIG) != 0,
         int64_atomics: has("cl_khr_int64_base_atomics"),
-        shared_memory: kind == Kind::Cpu || query.number(CL_DEVICE_HOST_UNIFIED_MEMORY) != 0,
+        shared_memory: kind == DeviceKind::Cpu || query.number(CL_DEVICE_HOST_UNIFIED_MEMORY) != 0,
         simulated: false,
     };
     if poor {

@@ -11,8 +11,8 @@ use tandem_column::{Buffer, Error, Result};
 use super::program::{HEADER, ShimProgram};
 use super::queue::ShimQueue;
 use crate::object::MemoryPart;
-use crate::reservation::{Capacity, Reservation};
-use crate::{Backend, Device, Info, Kind, Memory, Program, Queue};
+use crate::reservation::{Capacity, DeviceReservation};
+use crate::{Backend, Device, DeviceKind, Info, Memory, Program, Queue};
 
 /// Bytes of memory: more than tests take, less than machines have.
 const MEMORY: usize = 1 << 30;
@@ -54,7 +54,7 @@ pub(super) struct ShimMemory {
     /// Null if it has no bytes.
     pub(super) pointer: *mut u8,
     layout: Layout,
-    _reservation: Reservation,
+    _reservation: DeviceReservation,
 }
 
 // SAFETY: as with any device, who launches kernels and copies orders them by queues and events.
@@ -111,7 +111,7 @@ impl Shim {
         let info = Info {
             backend: Backend::Shim,
             index: 0,
-            kind: Kind::Gpu,
+            kind: DeviceKind::Gpu,
             name: "CUDA text on the CPU".to_owned(),
             vendor: "Tandem".to_owned(),
             driver: format!("g++ {version}{sanitizers}"),

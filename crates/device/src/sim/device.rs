@@ -9,7 +9,7 @@ use super::clock::{Clock, Engines};
 use super::profile::Profile;
 use super::queue::SimulatedQueue;
 use crate::object::MemoryPart;
-use crate::reservation::{Capacity, Reservation};
+use crate::reservation::{Capacity, DeviceReservation};
 use crate::{Device, Info, Memory, Program, Queue};
 
 /// A device that computes on another one and lives by a profile and a virtual clock.
@@ -35,11 +35,11 @@ pub(super) struct SimulatedMemory {
     pub(super) model: Arc<Model>,
     /// Kernels mark in it what they read: an observation, which takes no virtual time to look at.
     pub(super) marks: AtomicBool,
-    _reservation: Option<Reservation>,
+    _reservation: Option<DeviceReservation>,
 }
 
 impl SimulatedMemory {
-    fn new(inner: Memory, model: Arc<Model>, reservation: Option<Reservation>) -> SimulatedMemory {
+    fn new(inner: Memory, model: Arc<Model>, reservation: Option<DeviceReservation>) -> SimulatedMemory {
         SimulatedMemory { inner, model, marks: AtomicBool::new(false), _reservation: reservation }
     }
 }

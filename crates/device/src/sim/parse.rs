@@ -17,7 +17,7 @@
 use tandem_column::{Error, Result};
 
 use super::profile::Profile;
-use crate::Kind;
+use crate::DeviceKind;
 
 const KEYS: &str = "name, kind, memory, memory_bandwidth, bus_bandwidth, launch_latency, copy_engines, units, \
                     group_items, local_memory, fp64, int64_atomics, shared_memory";
@@ -65,9 +65,9 @@ impl Profile {
             "name" => self.info.name = unquote(value).to_owned(),
             "kind" => {
                 self.info.kind = match unquote(value) {
-                    "cpu" => Kind::Cpu,
-                    "gpu" => Kind::Gpu,
-                    "accelerator" => Kind::Accelerator,
+                    "cpu" => DeviceKind::Cpu,
+                    "gpu" => DeviceKind::Gpu,
+                    "accelerator" => DeviceKind::Accelerator,
                     _ => return Err("write cpu, gpu or accelerator".to_owned()),
                 }
             }

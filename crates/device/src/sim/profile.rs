@@ -2,7 +2,7 @@
 
 use tandem_column::{Error, Result};
 
-use crate::{Backend, Info, Kind};
+use crate::{Backend, DeviceKind, Info};
 
 /// What a simulated device is like. The keys of a profile file are these fields and those of [`Info`] that a profile sets.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,7 +104,7 @@ impl Profile {
         let info = Info {
             backend: Backend::Sim,
             index: 0,
-            kind: Kind::Gpu,
+            kind: DeviceKind::Gpu,
             name: String::new(),
             vendor: String::new(),
             driver: String::new(),

@@ -6,7 +6,7 @@ use tandem_column::{Buffer, Class};
 
 use super::{Clock, Profile, Simulated};
 use crate::testing::has;
-use crate::{Argument, Backend, Device, Info, Kind, Marks, Search, Shape};
+use crate::{Argument, Backend, Device, DeviceKind, Info, Marks, Search, Shape};
 
 const ROUND: &str = "memory = 1 MiB\nmemory_bandwidth = 10 GB/s\nbus_bandwidth = 1 GB/s\nlaunch_latency = 5 us\n";
 
@@ -39,7 +39,7 @@ fn profile_files_are_read() {
     let profile = Profile::parse("mine.profile", text).expect("the profile is right");
     let expected = Profile {
         info: Info {
-            kind: Kind::Cpu,
+            kind: DeviceKind::Cpu,
             name: "A # card".to_owned(),
             memory: 3 << 29,
             largest_allocation: 3 << 29,

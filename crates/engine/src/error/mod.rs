@@ -44,6 +44,6 @@ pub(crate) trait FromHost<T> {
 
 impl<T, E: Into<DataFusionError>> FromHost<T> for Result<T, E> {
     fn out_of_host(self) -> Result<T, Error> {
-        self.map_err(|error| translate::Context::default().translate(&error.into()))
+        self.map_err(|error| translate::ErrorContext::default().translate(&error.into()))
     }
 }

@@ -1,7 +1,7 @@
 //! One sentence for each error of the libraries below us.
 //!
 //! Errors arrive as chains ("External error: Arrow error: …\ncaused by\n…"). We walk to the cause that matters, keep its
-//! fact, and say what to do. A [`Context`] adds what the chain lacks: the statement, the tables that exist, the files
+//! fact, and say what to do. A [`ErrorContext`] adds what the chain lacks: the statement, the tables that exist, the files
 //! that were read, the memory limit.
 
 use std::error::Error as StdError;
@@ -23,7 +23,7 @@ use crate::error::wording::{
 
 /// What is known around an error.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Context {
+pub(crate) struct ErrorContext {
     /// The statement's text.
     pub(crate) sql: String,
     /// The names of all tables.
@@ -36,7 +36,7 @@ pub(crate) struct Context {
     pub(crate) memory_limit: Option<usize>,
 }
 
-impl Context {
+impl ErrorContext {
     /// Turns an error of DataFusion, or whatever it carries, into a sentence.
     pub(crate) fn translate(&self, error: &DataFusionError) -> Error {
         match error {

@@ -22,7 +22,7 @@ use datafusion::physical_plan::{
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use tandem_column::{Reservation, Table};
-use tandem_runtime::{Cancel, Execution, Inputs, Options, QueryMetrics};
+use tandem_runtime::{Cancel, Execution, QueryInputs, QueryMetrics, RunOptions};
 
 use crate::error::IntoHost;
 use crate::explain::render::place_of;
@@ -95,7 +95,7 @@ impl TandemExec {
         let captured = self.captured.clone();
         let (scans, statement, measured) = (self.scans.clone(), self.statement.clone(), self.metrics.clone());
         move || {
-            let mut inputs = Inputs::default();
+            let mut inputs = QueryInputs::default();
             // The memory of the inputs, until the query has ended.
             let (mut held, mut holds) = (Vec::new(), Vec::new());
             for (index, (block, memory)) in blocks.into_iter().enumerate() {
@@ -107,7 +107,7 @@ impl TandemExec {
                 inputs.tables.insert(scan.name.clone(), table);
                 holds.push(hold);
             }
-            let options = Options {
+            let options = RunOptions {
                 switches: statement.switches,
                 memory: statement.budget.clone(),
                 cancel,

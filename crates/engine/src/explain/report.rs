@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tandem_runtime::{PipelineMetrics, Progress as Counters, QueryMetrics};
+use tandem_runtime::{PipelineMetrics, QueryMetrics, RowProgress};
 
 /// Where a statement ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -69,7 +69,7 @@ pub struct PipelineReport {
 /// The report of one statement.
 #[derive(Debug, Default)]
 pub struct Report {
-    counters: Arc<Counters>,
+    counters: Arc<RowProgress>,
     state: Mutex<State>,
 }
 
@@ -185,7 +185,7 @@ impl Report {
     }
 
     /// Returns what running pipelines count their rows in.
-    pub(crate) fn counters(&self) -> &Arc<Counters> {
+    pub(crate) fn counters(&self) -> &Arc<RowProgress> {
         &self.counters
     }
 

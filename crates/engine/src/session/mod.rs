@@ -26,10 +26,10 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use parking_lot::{Mutex, RwLock};
 use tandem_runtime::{Cancel, Devices, MemoryBudget, Runtime};
-use tandem_scan::Cache;
+use tandem_scan::ColumnCache;
 
 use crate::error::FromHost;
-use crate::error::translate::Context;
+use crate::error::translate::ErrorContext;
 use crate::execution::host::{BatchStream, Host, Stop};
 use crate::execution::memory::BudgetPool;
 use crate::execution::staging::{StagedFile, Unfinished};
@@ -63,7 +63,7 @@ pub(crate) struct Inner {
     pub(crate) budget: Arc<MemoryBudget>,
     pub(crate) runtime: Arc<Runtime>,
     devices: Arc<Devices>,
-    pub(crate) cache: Arc<Cache>,
+    pub(crate) cache: Arc<ColumnCache>,
     unfinished: Arc<Unfinished>,
     /// The names of functions that the program registered.
     functions: Mutex<HashSet<String>>,
@@ -95,7 +95,7 @@ impl Session {
         let context = context(threads, &budget, &tables, &unfinished)?;
         tables.attach(context.state_weak_ref());
         let host = Host::new(threads)?;
-        let cache = Cache::within(&budget, cache_limit);
+        let cache = ColumnCache::within(&budget, cache_limit);
         let (config, functions) = (RwLock::new(config), Mutex::default());
         let inner =
             Inner { config, switches, devices, context, tables, budget, runtime, cache, unfinished, functions, host };
@@ -233,12 +233,12 @@ impl Inner {
     }
 
     /// Returns what errors of a statement can be worded with.
-    pub(crate) fn words(&self, sql: &str) -> Context {
-        Context {
+    pub(crate) fn words(&self, sql: &str) -> ErrorContext {
+        ErrorContext {
             sql: sql.to_string(),
             tables: self.tables.all().into_iter().map(|(name, _)| name).collect(),
             memory_limit: Some(self.budget.limit()),
-            ..Context::default()
+            ..ErrorContext::default()
         }
     }
 }

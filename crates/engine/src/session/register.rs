@@ -21,7 +21,7 @@ use crate::sql::ddl;
 use crate::tables::files::FileProvider;
 use crate::tables::info;
 use crate::tables::load::{fields, load};
-use crate::tables::location::{Kind, Location, list};
+use crate::tables::location::{FileKind, Location, list};
 use crate::tables::resident::ResidentTable;
 
 impl Session {
@@ -34,7 +34,7 @@ impl Session {
         let directory = directory.as_ref();
         let mut found: Vec<(String, Location)> = Vec::new();
         for path in list(directory)? {
-            if Kind::of(&path).is_some_and(|kind| kind != Kind::Json) {
+            if FileKind::of(&path).is_some_and(|kind| kind != FileKind::Json) {
                 found.push((info::table_name(&path), Location::new(path)));
             }
         }
@@ -43,7 +43,8 @@ impl Session {
         directories.sort();
         for path in directories {
             let hidden = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
-            if !hidden && list(&path)?.iter().any(|file| Kind::of(file).is_some_and(|kind| kind != Kind::Json)) {
+            if !hidden && list(&path)?.iter().any(|file| FileKind::of(file).is_some_and(|kind| kind != FileKind::Json))
+            {
                 found.push((path.file_name().unwrap_or_default().to_string_lossy().into_owned(), Location::new(path)));
             }
         }

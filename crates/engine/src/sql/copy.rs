@@ -8,14 +8,14 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::{CopyToStatement, Statement as SqlStatement};
 
 use crate::Error;
-use crate::execution::staging::{StagedExec, StagingUrl, Target};
-use crate::tables::location::Kind;
+use crate::execution::staging::{StagedExec, StagingUrl, WriteTarget};
+use crate::tables::location::FileKind;
 
 /// Fills in the format that DataFusion does not know by the extension.
 pub(crate) fn infer_format(statement: SqlStatement) -> SqlStatement {
     match statement {
         SqlStatement::CopyTo(CopyToStatement { stored_as: None, target, source, partitioned_by, options }) => {
-            let kind = Kind::of(Path::new(&target)).filter(|_| !target.to_lowercase().ends_with(".gz"));
+            let kind = FileKind::of(Path::new(&target)).filter(|_| !target.to_lowercase().ends_with(".gz"));
             let stored_as = kind.map(|kind| kind.to_string().to_uppercase());
             SqlStatement::CopyTo(CopyToStatement { stored_as, target, source, partitioned_by, options })
         }
@@ -25,7 +25,7 @@ pub(crate) fn infer_format(statement: SqlStatement) -> SqlStatement {
 
 /// Where the rows of one COPY go, by way of which staging.
 pub(crate) struct Redirected {
-    target: Target,
+    target: WriteTarget,
     url: StagingUrl,
 }
 
@@ -45,9 +45,9 @@ impl Redirected {
         let named = Path::new(&path);
         let single = explicit.unwrap_or_else(|| {
             let one = copy.partition_by.is_empty() && !path.ends_with('/') && named.extension().is_some();
-            one || matches!(Target::file(named), Ok(Target::Special { .. }))
+            one || matches!(WriteTarget::file(named), Ok(WriteTarget::Special { .. }))
         });
-        let target = if single { Target::file(named)? } else { Target::directory(named)? };
+        let target = if single { WriteTarget::file(named)? } else { WriteTarget::directory(named)? };
         let url = StagingUrl::new();
         copy.output_url = url.output(single);
         if single {

@@ -22,7 +22,7 @@ use crate::sql::statement::{ScanTable, Statement};
 use crate::tables::files::{FileProvider, file_url};
 use crate::tables::inspected::Inspected;
 use crate::tables::load::{fields, load, parallel};
-use crate::tables::location::{Kind, Location};
+use crate::tables::location::{FileKind, Location};
 use crate::tables::resident::ResidentTable;
 use crate::{Error, Mode};
 
@@ -102,7 +102,7 @@ pub(crate) async fn create_external(
         let location = Location::new(location.strip_prefix("file://").unwrap_or(location));
         // Where the extension says otherwise than STORED AS, the host reads what it was told.
         let agrees = location.kind().is_ok_and(|kind| kind.to_string().eq_ignore_ascii_case(&create.file_type));
-        if agrees && location.kind().is_ok_and(|kind| kind != Kind::Json) {
+        if agrees && location.kind().is_ok_and(|kind| kind != FileKind::Json) {
             match (create.if_not_exists, create.or_replace) {
                 (true, false) if exists => return Ok(()),
                 (false, false) if exists => return Err(already_exists(&create.name).into_host()),

@@ -9,7 +9,7 @@ use datafusion::logical_expr::{DdlStatement, ExplainFormat, LogicalPlan};
 use datafusion::physical_plan::execute_stream;
 
 use crate::error::IntoHost;
-use crate::error::translate::Context;
+use crate::error::translate::ErrorContext;
 use crate::explain::analyze::{explain, explain_analyze, explain_kernel};
 use crate::planning::planner::{files, plan};
 use crate::session::{Inner, nothing, ready};
@@ -24,7 +24,7 @@ use crate::{Error, Mode};
 pub(crate) struct Ran {
     pub(crate) stream: SendableRecordBatchStream,
     /// What its errors are worded with.
-    pub(crate) context: Context,
+    pub(crate) context: ErrorContext,
 }
 
 /// Runs a statement up to the point where rows are read. Called on the host's threads.
@@ -40,7 +40,7 @@ async fn dispatch(
     inner: &Inner,
     sql: &str,
     statement: &Arc<Statement>,
-    words: &mut Context,
+    words: &mut ErrorContext,
 ) -> Result<SendableRecordBatchStream, DataFusionError> {
     let state = inner.context.state();
     let dialect = state.config_options().sql_parser.dialect;

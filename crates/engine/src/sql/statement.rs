@@ -11,7 +11,7 @@ use datafusion::logical_expr::{TableScan, TableSource};
 use parking_lot::Mutex;
 use tandem_column::Table;
 use tandem_runtime::{Accelerator, Cancel, MemoryBudget, Runtime};
-use tandem_scan::{Cache, FileTable, Hold, Loading};
+use tandem_scan::{ColumnCache, FileTable, Hold, Loading};
 
 use crate::execution::host::Stop;
 use crate::planning::reason::Reason;
@@ -27,7 +27,7 @@ pub(crate) struct Statement {
     pub(crate) report: Arc<Report>,
     pub(crate) stop: Stop,
     pub(crate) runtime: Arc<Runtime>,
-    pub(crate) cache: Arc<Cache>,
+    pub(crate) cache: Arc<ColumnCache>,
     pub(crate) budget: Arc<MemoryBudget>,
     /// The session's settings when the statement began; later changes are for later statements.
     pub(crate) config: Config,

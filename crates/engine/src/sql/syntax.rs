@@ -4,14 +4,14 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace};
 
 use crate::Result;
-use crate::error::translate::Context;
+use crate::error::translate::ErrorContext;
 
 /// Splits text into statements, without their semicolons and surrounding blanks; comments alone are none.
 ///
 /// # Errors
 /// If a quote or comment is not closed.
 pub(crate) fn split(text: &str) -> Result<Vec<String>> {
-    let context = Context { sql: text.to_string(), ..Context::default() };
+    let context = ErrorContext { sql: text.to_string(), ..ErrorContext::default() };
     let tokens = tokens(text).map_err(|error| context.translate(&error.into()))?;
     let lines = line_starts(text);
     let mut statements = Vec::new();

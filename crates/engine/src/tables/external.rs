@@ -20,7 +20,7 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use crate::Error;
 use crate::error::IntoHost;
-use crate::execution::staging::{StagedExec, StagingUrl, Target, random_name};
+use crate::execution::staging::{StagedExec, StagingUrl, WriteTarget, random_name};
 use crate::tables::provider_future::{Planning, boxed};
 
 /// Makes tables as another factory does, whose INSERT is staged.
@@ -97,7 +97,7 @@ impl ExternalTable {
         let writing = options.format.create_writer_physical_plan(input, state, config, order).await?;
         let mut directory = PathBuf::from("/");
         directory.extend(path.prefix().parts().map(|part| part.as_ref().to_string()));
-        Ok(Arc::new(StagedExec::new(writing, Target::Into { directory }, url)))
+        Ok(Arc::new(StagedExec::new(writing, WriteTarget::Into { directory }, url)))
     }
 }
 

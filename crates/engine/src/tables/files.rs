@@ -27,11 +27,11 @@ use datafusion::physical_plan::ExecutionPlan;
 use parking_lot::RwLock;
 use tandem_scan::{Compression, FileTable, Format};
 
-use crate::error::translate::Context;
+use crate::error::translate::ErrorContext;
 use crate::error::wording::file_error;
 use crate::error::{FromHost, IntoHost};
 use crate::execution::host::panicked;
-use crate::tables::location::{Kind, Location};
+use crate::tables::location::{FileKind, Location};
 use crate::tables::provider_future::{Planning, boxed, ready};
 use crate::{Class, Error};
 
@@ -122,8 +122,10 @@ async fn open(location: &Location, state: &SessionState) -> Result<Opened, Error
     let stamps = stamps(location)?;
     let paths: Vec<PathBuf> = stamps.iter().map(|stamp| stamp.path.clone()).collect();
     let kind = location.kind()?;
-    let context =
-        Context { files: paths.iter().map(|path| path.display().to_string()).collect(), ..Context::default() };
+    let context = ErrorContext {
+        files: paths.iter().map(|path| path.display().to_string()).collect(),
+        ..ErrorContext::default()
+    };
     let own = match location.format() {
         Some(format) => open_own(paths.clone(), format).await,
         None => Err(Error::unsupported(format!("only the host engine reads {kind} files"))),
@@ -172,12 +174,12 @@ pub(crate) fn different_schemas(first: &Path, second: &Path) -> Error {
     ))
 }
 
-fn listing_options(kind: Kind, location: &Location) -> ListingOptions {
+fn listing_options(kind: FileKind, location: &Location) -> ListingOptions {
     let format: Arc<dyn FileFormat> = match (kind, location.format()) {
-        (Kind::Parquet, _) => Arc::new(ParquetFormat::default()),
-        (Kind::Arrow, _) => Arc::new(ArrowFormat),
-        (Kind::Json, _) => Arc::new(JsonFormat::default()),
-        (Kind::Csv, Some(Format::Csv { delimiter, compression, .. })) => {
+        (FileKind::Parquet, _) => Arc::new(ParquetFormat::default()),
+        (FileKind::Arrow, _) => Arc::new(ArrowFormat),
+        (FileKind::Json, _) => Arc::new(JsonFormat::default()),
+        (FileKind::Csv, Some(Format::Csv { delimiter, compression, .. })) => {
             let compression = match compression {
                 Compression::None => FileCompressionType::UNCOMPRESSED,
                 Compression::Gzip => FileCompressionType::GZIP,
@@ -187,15 +189,15 @@ fn listing_options(kind: Kind, location: &Location) -> ListingOptions {
             // Quoted values may hold line breaks, as Tandem's reader allows.
             Arc::new(format.with_file_compression_type(compression).with_newlines_in_values(true))
         }
-        (Kind::Csv, _) => Arc::new(CsvFormat::default().with_has_header(true)),
+        (FileKind::Csv, _) => Arc::new(CsvFormat::default().with_has_header(true)),
     };
     // The files are named one by one: no extension needs to be checked.
     ListingOptions::new(format).with_file_extension("")
 }
 
 /// Returns the schema under which the host engine reads files: as DataFusion would, it takes strings of Parquet as views.
-fn host_schema(schema: &SchemaRef, kind: Kind) -> SchemaRef {
-    if kind != Kind::Parquet {
+fn host_schema(schema: &SchemaRef, kind: FileKind) -> SchemaRef {
+    if kind != FileKind::Parquet {
         return schema.clone();
     }
     let fields = schema.fields().iter().map(|field| {

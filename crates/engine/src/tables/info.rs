@@ -8,7 +8,7 @@ use datafusion::logical_expr::TableType;
 use tandem_column::{Codes, Data, Table};
 
 use crate::tables::files::FileProvider;
-use crate::tables::location::Kind;
+use crate::tables::location::FileKind;
 use crate::tables::resident::ResidentTable;
 
 /// What holds a table's rows.
@@ -82,10 +82,10 @@ pub(crate) fn table(name: String, provider: &dyn TableProvider) -> TableInfo {
     }
     if let Some(files) = provider.downcast_ref::<FileProvider>() {
         let kind = match files.location().kind() {
-            Ok(Kind::Parquet) => TableKind::Parquet,
-            Ok(Kind::Csv) => TableKind::Csv,
-            Ok(Kind::Arrow) => TableKind::Arrow,
-            Ok(Kind::Json) | Err(_) => TableKind::Other,
+            Ok(FileKind::Parquet) => TableKind::Parquet,
+            Ok(FileKind::Csv) => TableKind::Csv,
+            Ok(FileKind::Arrow) => TableKind::Arrow,
+            Ok(FileKind::Json) | Err(_) => TableKind::Other,
         };
         let rows = files.opened().table.as_ref().ok().and_then(|table| table.rows());
         return TableInfo { name, kind, rows, bytes: usize::try_from(files.bytes()).ok() };

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tandem_scan::{Format, check_regular, inspect};
 
 use crate::Error;
-use crate::error::translate::Context;
+use crate::error::translate::ErrorContext;
 use crate::execution::host::panicked;
 
 /// What tells one version of a file from another: its size and time of change.
@@ -53,7 +53,7 @@ impl Inspected {
         };
         let mut files = Vec::new();
         for place in places.iter().filter(|place| place.scheme() == "file") {
-            let failed = |error: DataFusionError| Context::default().translate(&error);
+            let failed = |error: DataFusionError| ErrorContext::default().translate(&error);
             let path = place.get_url().to_file_path().ok();
             match path.as_ref().map(std::fs::metadata) {
                 // What is not there yet may become a table by an INSERT.

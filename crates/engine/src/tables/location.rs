@@ -10,35 +10,35 @@ use crate::error::wording::{file_error, missing};
 
 /// A file format, known by the extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FileKind {
     Parquet,
     Csv,
     Arrow,
     Json,
 }
 
-impl Kind {
+impl FileKind {
     /// Returns the format of a file by its extension; text may be compressed.
-    pub(crate) fn of(path: &Path) -> Option<Kind> {
+    pub(crate) fn of(path: &Path) -> Option<FileKind> {
         match Format::from_path(path) {
-            Some(Format::Parquet) => Some(Kind::Parquet),
-            Some(Format::Csv { .. }) => Some(Kind::Csv),
-            Some(Format::Arrow) => Some(Kind::Arrow),
+            Some(Format::Parquet) => Some(FileKind::Parquet),
+            Some(Format::Csv { .. }) => Some(FileKind::Csv),
+            Some(Format::Arrow) => Some(FileKind::Arrow),
             None => {
                 let extension = path.extension()?.to_str()?.to_lowercase();
-                matches!(extension.as_str(), "json" | "jsonl" | "ndjson").then_some(Kind::Json)
+                matches!(extension.as_str(), "json" | "jsonl" | "ndjson").then_some(FileKind::Json)
             }
         }
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FileKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Parquet => "Parquet",
-            Kind::Csv => "CSV",
-            Kind::Arrow => "Arrow",
-            Kind::Json => "JSON",
+            FileKind::Parquet => "Parquet",
+            FileKind::Csv => "CSV",
+            FileKind::Arrow => "Arrow",
+            FileKind::Json => "JSON",
         })
     }
 }
@@ -60,7 +60,7 @@ impl Location {
 
     /// Tells whether a table's name is meant as a path: it has an extension we know, or a slash.
     pub(crate) fn looks_like(name: &str) -> bool {
-        name.contains('/') || Kind::of(Path::new(name)).is_some()
+        name.contains('/') || FileKind::of(Path::new(name)).is_some()
     }
 
     /// Returns the files, in order of their names.
@@ -72,7 +72,7 @@ impl Location {
         let shown = self.0.display().to_string();
         let files = if self.0.is_dir() {
             let mut files = list(&self.0)?;
-            files.retain(|path| Kind::of(path).is_some());
+            files.retain(|path| FileKind::of(path).is_some());
             files
         } else if !self.0.exists() && name.contains(['*', '?']) {
             let directory = self.0.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -101,16 +101,16 @@ impl Location {
     ///
     /// # Errors
     /// If it is not known, or the files have several.
-    pub(crate) fn kind(&self) -> Result<Kind, Error> {
+    pub(crate) fn kind(&self) -> Result<FileKind, Error> {
         let files = self.files()?;
         let first = &files[0];
-        let Some(kind) = Kind::of(first) else {
+        let Some(kind) = FileKind::of(first) else {
             return Err(Error::input(format!(
                 "the file's format is not known by its extension; name it .parquet, .csv, .arrow or .json: {}",
                 first.display()
             )));
         };
-        match files.iter().find(|file| Kind::of(file) != Some(kind)) {
+        match files.iter().find(|file| FileKind::of(file) != Some(kind)) {
             Some(other) => Err(Error::input(format!(
                 "the files of a table must have one format; name one kind as in *.parquet: '{}' and '{}'",
                 first.display(),
@@ -191,9 +191,9 @@ mod tests {
 
     #[test]
     fn extensions_tell_formats() {
-        assert_eq!(Kind::of(Path::new("x/a.CSV.gz")), Some(Kind::Csv));
-        assert_eq!(Kind::of(Path::new("a.parquet")), Some(Kind::Parquet));
-        assert_eq!(Kind::of(Path::new("a.parquet.gz")), None);
-        assert_eq!(Kind::of(Path::new("parquet")), None);
+        assert_eq!(FileKind::of(Path::new("x/a.CSV.gz")), Some(FileKind::Csv));
+        assert_eq!(FileKind::of(Path::new("a.parquet")), Some(FileKind::Parquet));
+        assert_eq!(FileKind::of(Path::new("a.parquet.gz")), None);
+        assert_eq!(FileKind::of(Path::new("parquet")), None);
     }
 }

@@ -7,7 +7,7 @@ use super::{
     batch, integers, schema, strings,
     words::{DAYS, HOLIDAYS, MONTHS, SEASONS},
 };
-use crate::source::{Emit, Source};
+use crate::source::{Emit, TableSource};
 
 /// Days in the table: the seven years of the specification, whose last day is 1998-12-30.
 pub const DAY_COUNT: usize = 2556;
@@ -95,7 +95,7 @@ impl Dates {
     }
 }
 
-impl Source for Dates {
+impl TableSource for Dates {
     fn name(&self) -> &'static str {
         "date"
     }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     random::{Random, Streams, Use},
-    source::{Emit, GROUP_ROWS, Source, batches, group_range},
+    source::{Emit, GROUP_ROWS, TableSource, batches, group_range},
 };
 
 /// The customer or the supplier table.
@@ -69,7 +69,7 @@ impl Dimension {
     }
 }
 
-impl Source for Dimension {
+impl TableSource for Dimension {
     fn name(&self) -> &'static str {
         self.name
     }

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     random::{Streams, Use},
-    source::{BATCH_ROWS, Emit, GROUP_ROWS, Source},
+    source::{BATCH_ROWS, Emit, GROUP_ROWS, TableSource},
 };
 
 /// Days on which orders are taken: as in TPC-H, none in the last 151 of the calendar's 2557 days, so that every commit date
@@ -155,7 +155,7 @@ impl LineOrder {
     }
 }
 
-impl Source for LineOrder {
+impl TableSource for LineOrder {
     fn name(&self) -> &'static str {
         "lineorder"
     }

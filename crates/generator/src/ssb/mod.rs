@@ -17,7 +17,7 @@ use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use tandem_column::{Error, Result};
 
-use crate::{Options, source::Source};
+use crate::{GeneratorOptions, source::TableSource};
 
 /// How many rows each table has, by scale factor.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,7 +42,7 @@ impl Cardinality {
 }
 
 /// Returns the five tables, the smallest first, so that a failure shows early.
-pub fn sources(options: &Options) -> Vec<Box<dyn Source>> {
+pub fn sources(options: &GeneratorOptions) -> Vec<Box<dyn TableSource>> {
     let rows = Cardinality::new(options.sf);
     vec![
         Box::new(date::Dates::new()),

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     random::{Streams, Use},
-    source::{Emit, GROUP_ROWS, Source, batches, group_range},
+    source::{Emit, GROUP_ROWS, TableSource, batches, group_range},
 };
 
 /// Returns the retail price of a part in cents, from 900.00 to 2098.99, which TPC-H defines by the key alone.
@@ -71,7 +71,7 @@ impl Parts {
     }
 }
 
-impl Source for Parts {
+impl TableSource for Parts {
     fn name(&self) -> &'static str {
         "part"
     }

@@ -13,7 +13,7 @@ use arrow::{
     datatypes::{DataType, Field, Schema},
 };
 use parquet::{arrow::ArrowWriter, basic::Compression, file::properties::WriterProperties};
-use tandem_node::{Block, Client, Failed, Node, Options, proto};
+use tandem_node::{Block, Client, Failed, Node, NodeOptions, proto};
 use tandem_pipeline::{Type, parse, proto as wire};
 use tandem_runtime::Devices;
 use tempfile::TempDir;
@@ -32,10 +32,10 @@ pub struct Running {
 }
 
 impl Running {
-    pub fn start(change: impl FnOnce(&mut Options)) -> Running {
+    pub fn start(change: impl FnOnce(&mut NodeOptions)) -> Running {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("run/node.sock");
-        let mut options = Options { socket: socket.clone(), threads: 2, cache: 64, ..Options::default() };
+        let mut options = NodeOptions { socket: socket.clone(), threads: 2, cache: 64, ..NodeOptions::default() };
         options.log = tandem_node::Level::Error;
         change(&mut options);
         Running { node: Some(Node::start(options, devices()).unwrap()), directory, socket }
@@ -85,7 +85,7 @@ impl Keys {
     }
 
     /// Lets a daemon listen on TCP with them.
-    pub fn listen(&self, options: &mut Options) {
+    pub fn listen(&self, options: &mut NodeOptions) {
         options.listen = Some("127.0.0.1:0".parse().unwrap());
         options.tls_certificate = Some(self.path("cert.pem"));
         options.tls_key = Some(self.path("key.pem"));

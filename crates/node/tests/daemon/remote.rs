@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use tandem_node::{Client, Node, Options};
+use tandem_node::{Client, Node, NodeOptions};
 
 use crate::fixture::*;
 
@@ -58,17 +58,17 @@ fn tls_and_a_token() {
 #[test]
 fn tcp_needs_all_of_it() {
     let directory = private_directory();
-    let options = Options {
+    let options = NodeOptions {
         socket: directory.path().join("node.sock"),
         listen: Some("127.0.0.1:0".parse().unwrap()),
-        ..Options::default()
+        ..NodeOptions::default()
     };
     let error = Node::start(options, devices()).map(drop).unwrap_err();
     assert!(error.message.contains("--tls-certificate"), "{error}");
-    let options = Options {
+    let options = NodeOptions {
         socket: directory.path().join("node.sock"),
         metrics: Some("0.0.0.0:0".parse().unwrap()),
-        ..Options::default()
+        ..NodeOptions::default()
     };
     let error = Node::start(options, devices()).map(drop).unwrap_err();
     assert!(error.message.contains("loopback"), "{error}");

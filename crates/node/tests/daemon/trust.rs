@@ -10,7 +10,7 @@ use std::{
     process::{Child, Command},
 };
 
-use tandem_node::{Class, Client, Node, Options};
+use tandem_node::{Class, Client, Node, NodeOptions};
 
 use crate::fixture::*;
 
@@ -110,7 +110,7 @@ open(sys.argv[1] + '.got', 'wb').write(client.recv(1000))";
 fn daemons_listen_in_private_places_only() {
     let directory = private_directory();
     let refused = |socket: PathBuf| {
-        let error = Node::start(Options { socket, ..Options::default() }, devices()).map(drop).unwrap_err();
+        let error = Node::start(NodeOptions { socket, ..NodeOptions::default() }, devices()).map(drop).unwrap_err();
         assert!(error.class == Class::Input && error.message.contains("--socket"), "{error}");
         error.message
     };
@@ -131,7 +131,7 @@ fn daemons_listen_in_private_places_only() {
 fn secrets_are_secret() {
     let (keys, directory) = (Keys::new(), private_directory());
     let start = || {
-        let mut options = Options { socket: directory.path().join("node.sock"), ..Options::default() };
+        let mut options = NodeOptions { socket: directory.path().join("node.sock"), ..NodeOptions::default() };
         keys.listen(&mut options);
         Node::start(options, devices()).map(drop)
     };

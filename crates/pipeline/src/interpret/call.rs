@@ -25,7 +25,7 @@ enum Flow {
 }
 
 /// The locals of one active call.
-struct Frame<'a> {
+struct CallFrame<'a> {
     evaluator: &'a Evaluator<'a>,
     function: &'a UserFunction,
     slots: Vec<Slot>,
@@ -57,7 +57,7 @@ pub(super) fn call(evaluator: &Evaluator<'_>, function: usize, arguments: Vec<Va
         evaluator.elements.set(0);
     }
     evaluator.depth.set(evaluator.depth.get() + 1);
-    let flow = Frame { evaluator, function, slots, values }.run(&function.body);
+    let flow = CallFrame { evaluator, function, slots, values }.run(&function.body);
     evaluator.depth.set(evaluator.depth.get() - 1);
     match flow? {
         Flow::Return(value) => Ok(value),
@@ -83,7 +83,7 @@ fn take_elements(evaluator: &Evaluator<'_>, function: &UserFunction, length: usi
     }
 }
 
-impl Frame<'_> {
+impl CallFrame<'_> {
     /// Executes statements until one leads elsewhere.
     fn run(&mut self, body: &[Statement]) -> Result<Flow> {
         for statement in body {

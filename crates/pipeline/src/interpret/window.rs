@@ -7,7 +7,7 @@ use super::{
     Row,
     sink::{accumulate, accumulator, compare_rows},
 };
-use crate::{Frame, Phase, Slot, SlotId, SortKey, Value, Window, WindowFunction};
+use crate::{Phase, Slot, SlotId, SortKey, Value, Window, WindowFrame, WindowFunction};
 
 /// Computes the functions for every row, in the order of rows.
 pub(super) fn window(
@@ -67,7 +67,7 @@ fn one(
 }
 
 /// Returns the rows of the frame around place `at`.
-fn framed<'a>(members: &'a [usize], at: usize, frame: &Frame) -> &'a [usize] {
+fn framed<'a>(members: &'a [usize], at: usize, frame: &WindowFrame) -> &'a [usize] {
     let bound = |bound: i64| (at as i128 + i128::from(bound)).clamp(-1, members.len() as i128);
     let start = frame.start.map_or(0, |start| bound(start).max(0) as usize);
     let end = frame.end.map_or(members.len() as i128, |end| bound(end) + 1).min(members.len() as i128) as usize;

@@ -3,7 +3,7 @@
 use tandem_column::Result;
 
 use super::{Parser, token::Token};
-use crate::{Aggregate, AggregateFunction, Frame, Overflow, Phase, Sink, Slot, SortKey, Window, WindowFunction};
+use crate::{Aggregate, AggregateFunction, Overflow, Phase, Sink, Slot, SortKey, Window, WindowFrame, WindowFunction};
 
 impl Parser {
     /// Reads a sink.
@@ -112,7 +112,7 @@ impl Parser {
             self.expect("rows")?;
             let start = self.bound()?;
             self.expect("to")?;
-            WindowFunction::Aggregate { aggregate, frame: Frame { start, end: self.bound()? } }
+            WindowFunction::Aggregate { aggregate, frame: WindowFrame { start, end: self.bound()? } }
         };
         self.expect("as")?;
         Ok(Window { function, kind: self.kind()? })

@@ -9,8 +9,9 @@ use super::{
     generated as wire,
 };
 use crate::{
-    Aggregate, Arithmetic, ArithmeticOperator, Comparison, Expr, Failure, Frame, JoinKind, Local, Overflow, Phase,
-    Pipeline, Probe, Query, Sink, Slot, SortKey, Source, Statement, Step, UserFunction, Value, Window, WindowFunction,
+    Aggregate, Arithmetic, ArithmeticOperator, Comparison, Expr, Failure, JoinKind, Local, Overflow, Phase, Pipeline,
+    Probe, Query, Sink, Slot, SortKey, Source, Statement, Step, UserFunction, Value, Window, WindowFrame,
+    WindowFunction,
 };
 
 pub(super) fn query(of: &wire::Query) -> Result<Query> {
@@ -134,7 +135,7 @@ fn window(of: &wire::Window) -> Result<Window> {
         W::Lag(of) => WindowFunction::Lag { slot: of.slot as usize, offset: of.offset },
         W::Aggregate(of) => WindowFunction::Aggregate {
             aggregate: aggregate(set(&of.aggregate, "a window's aggregate")?)?,
-            frame: Frame { start: of.start, end: of.end },
+            frame: WindowFrame { start: of.start, end: of.end },
         },
     };
     Ok(Window { function, kind: kind_of(&of.kind)? })

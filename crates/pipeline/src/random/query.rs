@@ -7,8 +7,8 @@ use tandem_column::Type;
 
 use super::{NamedTable, below, chance, expression, pick, table};
 use crate::{
-    Aggregate, AggregateFunction, Expr, Frame, JoinKind, Local, Overflow, Phase, Pipeline, Probe, Query, Sink, Slot,
-    SlotId, SortKey, Source, Statement, Step, UserFunction, Value, Window, WindowFunction,
+    Aggregate, AggregateFunction, Expr, JoinKind, Local, Overflow, Phase, Pipeline, Probe, Query, Sink, Slot, SlotId,
+    SortKey, Source, Statement, Step, UserFunction, Value, Window, WindowFrame, WindowFunction,
 };
 
 /// Makes a query over tables.
@@ -262,7 +262,7 @@ impl Maker<'_> {
                     let start = chance(self.rng, 2).then(|| -(below(self.rng, 4) as i64));
                     let end = chance(self.rng, 2).then(|| below(self.rng, 3) as i64);
                     let aggregate = self.aggregate(slots, true);
-                    WindowFunction::Aggregate { aggregate, frame: Frame { start, end } }
+                    WindowFunction::Aggregate { aggregate, frame: WindowFrame { start, end } }
                 }
             };
             let kind = match &function {

@@ -2,17 +2,17 @@
 
 use std::collections::HashMap;
 
-use tandem_codegen::{Binding, Kernel, SECTOR};
+use tandem_codegen::{Binding, GeneratedKernel, SECTOR};
 use tandem_column::{Column, Error, Part, Result};
 use tandem_cpu::code_bounds;
 use tandem_device::{Argument, Marks, Memory};
 use tandem_plan::{Action, Body, Origin, Way};
 
-use super::data::Held;
+use super::data::HeldColumn;
 
 /// What all launches of a job share.
 #[derive(Default)]
-pub(super) struct Shared {
+pub(super) struct SharedArguments {
     pub(super) sets: Vec<PlacedSet>,
     pub(super) lookups: Vec<Placed>,
     /// What expressions give for each word of a dictionary, texts and patterns.
@@ -31,7 +31,7 @@ pub(super) struct PlacedSet {
 /// What kernels read, and mark, of a lookup's build.
 #[derive(Default)]
 pub(super) struct Placed {
-    pub(super) payloads: Vec<Option<(Held, i64)>>,
+    pub(super) payloads: Vec<Option<(HeldColumn, i64)>>,
     pub(super) bits: Option<Memory>,
     pub(super) starts: Option<Memory>,
     pub(super) keys: Option<Memory>,
@@ -61,11 +61,11 @@ pub(super) struct Outputs {
 
 /// Binds a kernel's arguments for one part that it does not exclude.
 pub(super) fn arguments<'a>(
-    kernel: &Kernel,
+    kernel: &GeneratedKernel,
     body: &Body,
     part: &Part,
-    held: &'a HashMap<usize, Held>,
-    shared: &'a Shared,
+    held: &'a HashMap<usize, HeldColumn>,
+    shared: &'a SharedArguments,
     outputs: &'a Outputs,
 ) -> Result<Vec<Argument<'a>>> {
     let of = |column: usize| base(&part.columns[column]);

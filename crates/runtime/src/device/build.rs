@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use tandem_codegen::RowColumn;
 use tandem_column::{AlignedVec, Bitmap, Code, Codes, Column, Error, Repr, Result, Type};
-use tandem_cpu::{Contents, Contribution, Order, arrange};
+use tandem_cpu::{Contents, Contribution, EntryOrder, arrange};
 use tandem_device::{Argument, Memory};
-use tandem_plan::{Build, Directory, KeyIndex, Keys, Packed, Set, dense_domain, sink::BuildPlan};
+use tandem_plan::{Build, HashTable, KeyIndex, Keys, Packed, Set, dense_domain, sink::BuildPlan};
 
 use super::{
-    data::Held,
-    launch::{Run, numbers},
+    data::HeldColumn,
+    launch::{DeviceRun, numbers},
     operators::small,
-    rows::Rows,
+    rows::DeviceRows,
     values::Collected,
 };
 
@@ -27,7 +27,7 @@ pub(super) struct Numbers {
 
 /// What is known of them.
 #[derive(Clone, Copy)]
-pub(super) struct Range {
+pub(super) struct KeyRange {
     pub(super) min: i64,
     pub(super) max: i64,
     pub(super) present: usize,
@@ -46,7 +46,7 @@ struct Scattered {
     float: bool,
 }
 
-impl Run<'_> {
+impl DeviceRun<'_> {
     /// Computes the rows of a build and lays them out by places of the only key's values, if those lie close together, or by
     /// hash. What does not fit is contributed as rows, and the CPU lays it out.
     pub(super) fn build(&mut self, into: &mut Contribution, plan: &BuildPlan) -> Result<()> {
@@ -65,18 +65,18 @@ impl Run<'_> {
             .map(|column| self.numbers(&rows, column).filter(|_| plan.kinds[column] != Type::Float32));
         let payload: Vec<Option<Numbers>> = payload.collect();
         let mut found = self.ranges(columns.iter().chain(payload.iter().flatten()), rows.count)?.into_iter();
-        let ranges: Vec<Range> = found.by_ref().take(keys).collect();
+        let ranges: Vec<KeyRange> = found.by_ref().take(keys).collect();
         let payload = payload.into_iter().map(|numbers| numbers.and_then(|numbers| Some((numbers, found.next()?))));
-        let payload: Vec<Option<(Numbers, Range)>> = payload.collect();
+        let payload: Vec<Option<(Numbers, KeyRange)>> = payload.collect();
         let null_key = ranges.iter().any(|range| range.present < rows.count);
-        let Range { min, max, present } = ranges[0];
+        let KeyRange { min, max, present } = ranges[0];
         let kept = null_key && (plan.used.null_equals_null || plan.used.outer);
         let places =
             dense_domain(present, min, max, plan.only_existence()).filter(|_| keys == 1 && !kept && present > 0);
         let (index, entries) = match places {
             Some(domain) => self.by_places(&columns[0], &ranges[0], domain, rows.count, plan.only_existence())?,
             None => {
-                let bounds = |range: &Range| if range.present > 0 { (range.min, range.max) } else { (0, 0) };
+                let bounds = |range: &KeyRange| if range.present > 0 { (range.min, range.max) } else { (0, 0) };
                 let bounds: Vec<(i64, i64)> = ranges.iter().map(bounds).collect();
                 let Some(packing) = Packed::all(&bounds) else {
                     return self.bring(into, &parts, rows, false);
@@ -115,7 +115,7 @@ impl Run<'_> {
     fn by_places(
         &mut self,
         key: &Numbers,
-        range: &Range,
+        range: &KeyRange,
         domain: usize,
         rows: usize,
         existence: bool,
@@ -237,7 +237,7 @@ impl Run<'_> {
     }
 
     /// Returns the numbers of a column, if it has some.
-    fn numbers(&self, rows: &Rows, column: usize) -> Option<Numbers> {
+    fn numbers(&self, rows: &DeviceRows, column: usize) -> Option<Numbers> {
         let column = match rows.columns[column] {
             RowColumn::Same(earlier) => earlier,
             _ => column,
@@ -255,7 +255,7 @@ impl Run<'_> {
         &mut self,
         kind: &Type,
         numbers: &Numbers,
-        range: &Range,
+        range: &KeyRange,
         entries: &Memory,
         (rows, places): (usize, usize),
     ) -> Result<Scattered> {
@@ -287,7 +287,7 @@ impl Run<'_> {
     /// here.
     fn bring_payload(
         &mut self,
-        rows: &Rows,
+        rows: &DeviceRows,
         plan: &BuildPlan,
         scattered: Vec<Option<Scattered>>,
         (entries, places): (&Memory, usize),
@@ -310,7 +310,7 @@ impl Run<'_> {
                 let vector = self.origins().vector(expr, parts, collected)?;
                 let kept = entry_of.iter().enumerate().filter(|(_, entry)| **entry != u32::MAX);
                 let (numbers, entry_of) = kept.map(|(row, entry)| (row as u32, *entry)).unzip();
-                let order = Order::Some { rows: numbers, places: entry_of, entries: places };
+                let order = EntryOrder::Some { rows: numbers, places: entry_of, entries: places };
                 let (column, range) = arrange(&vector, &kind, &order);
                 build.push(Arc::new(column), range);
                 continue;
@@ -330,20 +330,20 @@ impl Run<'_> {
                 false => Column::from_offsets(kind, base, codes(&bytes, width), valid),
             };
             let column = Arc::new(column);
-            self.accelerator.columns.keep(&column, Held { values, validity, bytes: None, ready: Vec::new() });
+            self.accelerator.columns.keep(&column, HeldColumn { values, validity, bytes: None, ready: Vec::new() });
             build.push(column, range);
         }
         Ok(())
     }
 
     /// Finds the smallest and largest number, and how many there are.
-    pub(super) fn range(&mut self, numbers: &Numbers, rows: usize) -> Result<Range> {
+    pub(super) fn range(&mut self, numbers: &Numbers, rows: usize) -> Result<KeyRange> {
         let range = self.ranges([numbers].into_iter(), rows)?.pop();
         range.ok_or_else(|| Error::internal("numbers have a range"))
     }
 
     /// Finds the same for several columns, waiting once.
-    fn ranges<'n>(&mut self, columns: impl Iterator<Item = &'n Numbers>, rows: usize) -> Result<Vec<Range>> {
+    fn ranges<'n>(&mut self, columns: impl Iterator<Item = &'n Numbers>, rows: usize) -> Result<Vec<KeyRange>> {
         let shape = self.shares();
         let shares = shape.groups * shape.items;
         let mut found = Vec::new();
@@ -355,18 +355,18 @@ impl Run<'_> {
             found.push(out);
         }
         let memories: Vec<_> = found.iter().map(|out| (out, 0, shares * 24)).collect();
-        let fold = |range: Range, share: &[i64; 3]| Range {
+        let fold = |range: KeyRange, share: &[i64; 3]| KeyRange {
             min: range.min.min(share[0]),
             max: range.max.max(share[1]),
             present: range.present + share[2] as usize,
         };
-        let none = Range { min: i64::MAX, max: i64::MIN, present: 0 };
+        let none = KeyRange { min: i64::MAX, max: i64::MIN, present: 0 };
         let read = self.read_each(&memories)?.into_iter().map(|bytes| numbers(&bytes));
         Ok(read.map(|shares| shares.as_chunks::<3>().0.iter().fold(none, fold)).collect())
     }
 
     /// Reads one column back.
-    fn collected(&mut self, rows: &Rows, column: usize) -> Result<Collected> {
+    fn collected(&mut self, rows: &DeviceRows, column: usize) -> Result<Collected> {
         match rows.columns[column] {
             RowColumn::Same(earlier) => self.read_column(rows, earlier),
             _ => self.read_column(rows, column),
@@ -376,7 +376,7 @@ impl Run<'_> {
 
 /// Makes a hash table of what a device laid out; of one bucket, in the order of the keys.
 fn hashed(packing: Vec<Packed>, values: Vec<u64>, starts: Vec<u32>) -> KeyIndex {
-    KeyIndex::Hash(Directory { keys: Keys::Packed { packing, values }, starts, collide: false })
+    KeyIndex::Hash(HashTable { keys: Keys::Packed { packing, values }, starts, collide: false })
 }
 
 /// Reads the validity of so many entries.

@@ -19,7 +19,7 @@ use std::{
 use parking_lot::Mutex;
 use tandem_device::{Device, Program};
 
-use super::trusted::Directory;
+use super::trusted::TrustedDirectory;
 
 /// What a file of a binary begins with; another format gets another number.
 const MAGIC: &[u8; 8] = b"TANDEMK1";
@@ -34,8 +34,8 @@ const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// A directory of compiled programs.
 #[derive(Debug, Default)]
-pub(super) struct Cache {
-    place: Option<Place>,
+pub(super) struct ProgramCache {
+    place: Option<CacheDirectory>,
     /// Why what is there is not used, until the user is told.
     distrust: Mutex<Option<String>>,
     distrusted: AtomicBool,
@@ -44,11 +44,11 @@ pub(super) struct Cache {
 /// Where compiled programs are kept on disk.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KernelCache {
-    place: Option<Place>,
+    place: Option<CacheDirectory>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Place {
+struct CacheDirectory {
     directory: PathBuf,
     /// How many of the last directories of the path are ours alone.
     own: usize,
@@ -62,7 +62,7 @@ impl KernelCache {
 
     /// Keeps them in a directory.
     pub fn at(directory: impl Into<PathBuf>) -> KernelCache {
-        KernelCache { place: Some(Place { directory: directory.into(), own: 1 }) }
+        KernelCache { place: Some(CacheDirectory { directory: directory.into(), own: 1 }) }
     }
 
     /// Keeps them in the directory that the environment names, or the user's own; none if there is none.
@@ -72,14 +72,14 @@ impl KernelCache {
     }
 }
 
-impl Cache {
-    pub(super) fn new(kept: KernelCache) -> Cache {
-        Cache { place: kept.place, ..Cache::default() }
+impl ProgramCache {
+    pub(super) fn new(kept: KernelCache) -> ProgramCache {
+        ProgramCache { place: kept.place, ..ProgramCache::default() }
     }
 
     #[cfg(test)]
-    fn at(directory: &Path) -> Cache {
-        Cache::new(KernelCache::at(directory))
+    fn at(directory: &Path) -> ProgramCache {
+        ProgramCache::new(KernelCache::at(directory))
     }
 
     /// Loads the program of a text, if it is there and whole.
@@ -107,7 +107,7 @@ impl Cache {
         let place = self.place.as_ref()?;
         let (text, binary) = names(source);
         let read = || {
-            let Some(directory) = Directory::open(&place.directory, place.own)? else { return Ok(None) };
+            let Some(directory) = TrustedDirectory::open(&place.directory, place.own)? else { return Ok(None) };
             if directory.read(&text, MOST_BYTES)?.as_deref() != Some(source.as_bytes()) {
                 return Ok(None);
             }
@@ -120,7 +120,9 @@ impl Cache {
     fn keep(&self, source: &str, binary: &[u8]) {
         let Some(place) = &self.place else { return };
         let (text_name, binary_name) = names(source);
-        let Some(Some(directory)) = self.trusting(Directory::create(&place.directory, place.own)) else { return };
+        let Some(Some(directory)) = self.trusting(TrustedDirectory::create(&place.directory, place.own)) else {
+            return;
+        };
         let written =
             put(&directory, &binary_name, &wrap(binary)).and_then(|()| put(&directory, &text_name, source.as_bytes()));
         if written.is_ok() {
@@ -142,16 +144,16 @@ impl Cache {
 
 /// Finds where programs are kept, from the values of `TANDEM_KERNEL_CACHE`, `XDG_CACHE_HOME` and `HOME`. Of the latter two, what
 /// is empty or relative counts as not set: it would be another place wherever the process is started.
-fn place(named: Option<OsString>, cache: Option<OsString>, home: Option<OsString>) -> Option<Place> {
+fn place(named: Option<OsString>, cache: Option<OsString>, home: Option<OsString>) -> Option<CacheDirectory> {
     match named.filter(|named| !named.is_empty()) {
         Some(named) if named == OsStr::new("off") => None,
-        Some(named) => Some(Place { directory: PathBuf::from(named), own: 1 }),
+        Some(named) => Some(CacheDirectory { directory: PathBuf::from(named), own: 1 }),
         None => {
             let absolute = |path: PathBuf| path.is_absolute().then_some(path);
             let cache = cache.map(PathBuf::from).and_then(absolute);
             let home = || home.map(PathBuf::from).and_then(absolute).map(|home| home.join(".cache"));
             let directory = cache.or_else(home)?.join("tandem").join("kernels");
-            Some(Place { directory, own: 2 })
+            Some(CacheDirectory { directory, own: 2 })
         }
     }
 }
@@ -195,7 +197,7 @@ fn unwrap(file: &[u8]) -> Option<&[u8]> {
 }
 
 /// Writes a file that appears whole or not at all.
-fn put(directory: &Directory, name: &str, bytes: &[u8]) -> std::io::Result<()> {
+fn put(directory: &TrustedDirectory, name: &str, bytes: &[u8]) -> std::io::Result<()> {
     // Nobody else writes to a name that is drawn at random.
     let drawn = RandomState::new().hash_one(name);
     directory.write(name, &format!("{name}.{}-{drawn:x}.{UNFINISHED}", process::id()), bytes)
@@ -285,7 +287,7 @@ mod tests {
             return println!("not tested, no device is usable: {:?}", found.unusable);
         };
         let directory = tempfile::tempdir().expect("a temporary directory can be made");
-        let cache = Cache::at(directory.path());
+        let cache = ProgramCache::at(directory.path());
         assert!(cache.load(TEXT, "", device.as_ref()).is_none());
         let program = device.compile(TEXT, "").expect("the text is right");
         cache.save(TEXT, "", device.as_ref(), &program);
@@ -310,7 +312,7 @@ mod tests {
     #[test]
     fn empty_and_relative_places_count_as_not_set() {
         let set = |value: &str| Some(OsString::from(value));
-        let own = |directory: &str| Some(Place { directory: directory.into(), own: 2 });
+        let own = |directory: &str| Some(CacheDirectory { directory: directory.into(), own: 2 });
         assert_eq!(place(None, set("/c"), set("/h")), own("/c/tandem/kernels"));
         for cache in [None, set(""), set("relative"), set("./x")] {
             assert_eq!(place(None, cache.clone(), set("/h")), own("/h/.cache/tandem/kernels"));
@@ -320,14 +322,14 @@ mod tests {
             }
         }
         assert_eq!(place(set("off"), set("/c"), set("/h")), None);
-        assert_eq!(place(set("/d"), set("/c"), None), Some(Place { directory: "/d".into(), own: 1 }));
+        assert_eq!(place(set("/d"), set("/c"), None), Some(CacheDirectory { directory: "/d".into(), own: 1 }));
     }
 
     #[test]
     fn files_are_for_this_user_alone() {
         let home = private();
         let directory = home.path().join("new").join("kernels");
-        let cache = Cache::at(&directory);
+        let cache = ProgramCache::at(&directory);
         cache.keep("text", b"binary");
         assert_eq!(cache.find("text").as_deref(), Some(b"binary".as_slice()));
         let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
@@ -345,10 +347,10 @@ mod tests {
         let directory = home.path().join("kernels");
         let (text, binary) = names("text");
         let refused = |change: &dyn Fn()| {
-            Cache::at(&directory).keep("text", b"binary");
-            assert!(Cache::at(&directory).find("text").is_some());
+            ProgramCache::at(&directory).keep("text", b"binary");
+            assert!(ProgramCache::at(&directory).find("text").is_some());
             change();
-            let cache = Cache::at(&directory);
+            let cache = ProgramCache::at(&directory);
             assert_eq!(cache.find("text"), None);
             cache.keep("other", b"binary");
             let reason = cache.distrust().expect("the user is told");
@@ -375,7 +377,10 @@ mod tests {
             rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::from_raw_mode(0o600)).expect("a pipe");
         });
         // The last two directories of the default place are ours, too.
-        let place = |path: &Path| Cache { place: Some(Place { directory: path.into(), own: 2 }), ..Cache::default() };
+        let place = |path: &Path| ProgramCache {
+            place: Some(CacheDirectory { directory: path.into(), own: 2 }),
+            ..ProgramCache::default()
+        };
         let (shared, inner) = (home.path().join("tandem"), home.path().join("tandem/kernels"));
         place(&inner).keep("text", b"binary");
         assert!(place(&inner).find("text").is_some());
@@ -391,7 +396,7 @@ mod tests {
         let source = |number: usize| format!("source {number}");
         let binary = |number: usize| vec![number as u8; 100_000 + number];
         if let Some(directory) = env::var_os(PLACE) {
-            let cache = Cache::at(Path::new(&directory));
+            let cache = ProgramCache::at(Path::new(&directory));
             for number in (0..SOURCES).cycle() {
                 cache.keep(&source(number), &binary(number));
                 println!("{number}");
@@ -415,7 +420,7 @@ mod tests {
             assert!(output.by_ref().take(lines as usize + 1).all(|line| line.is_ok()));
             (0..spins).for_each(|_| std::hint::spin_loop());
             child.kill().and_then(|()| child.wait()).expect("it is ours");
-            let cache = Cache::at(directory.path());
+            let cache = ProgramCache::at(directory.path());
             for entry in fs::read_dir(directory.path()).expect("readable") {
                 let path = entry.expect("readable").path();
                 let bytes = fs::read(&path).expect("it is ours");
@@ -431,6 +436,6 @@ mod tests {
             }
             assert_eq!(cache.distrust(), None);
         }
-        assert!((0..SOURCES).any(|number| Cache::at(directory.path()).find(&source(number)).is_some()));
+        assert!((0..SOURCES).any(|number| ProgramCache::at(directory.path()).find(&source(number)).is_some()));
     }
 }

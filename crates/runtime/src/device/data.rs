@@ -23,14 +23,14 @@ pub(super) struct Resident {
 #[derive(Debug)]
 struct Known {
     column: Weak<Column>,
-    held: Held,
+    held: HeldColumn,
     /// It is read in place, and the last kernel read nearly all of it.
     worth_copying: bool,
 }
 
 /// The memory of one column.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
+pub(super) struct HeldColumn {
     pub(super) values: Memory,
     pub(super) validity: Option<Memory>,
     /// The bytes of text.
@@ -56,7 +56,7 @@ impl Known {
 
 impl Resident {
     /// Returns the memory of a table's column, which is kept for as long as the column lives.
-    pub(super) fn hold(&self, column: &Arc<Column>, passive: bool, mover: &mut Mover<'_>) -> Result<Held> {
+    pub(super) fn hold(&self, column: &Arc<Column>, passive: bool, mover: &mut Mover<'_>) -> Result<HeldColumn> {
         let address = Arc::as_ptr(column) as usize;
         let mut columns = self.columns.lock();
         if let Some(known) = columns.get_mut(&address)
@@ -85,14 +85,14 @@ impl Resident {
     }
 
     /// Returns the memory of a column that is on the device.
-    pub(super) fn known(&self, column: &Arc<Column>) -> Option<Held> {
+    pub(super) fn known(&self, column: &Arc<Column>) -> Option<HeldColumn> {
         let columns = self.columns.lock();
         let known = columns.get(&(Arc::as_ptr(column) as usize))?;
         known.column.upgrade().filter(|alive| Arc::ptr_eq(alive, column)).map(|_| known.held.clone())
     }
 
     /// Keeps the memory of a column that was computed on the device.
-    pub(super) fn keep(&self, column: &Arc<Column>, held: Held) {
+    pub(super) fn keep(&self, column: &Arc<Column>, held: HeldColumn) {
         let known = Known { column: Arc::downgrade(column), held, worth_copying: false };
         self.columns.lock().insert(Arc::as_ptr(column) as usize, known);
     }
@@ -110,7 +110,7 @@ pub(super) struct Mover<'r> {
 
 impl Mover<'_> {
     /// Puts a column on the device.
-    fn place(&mut self, column: &Column, passive: bool) -> Result<Held> {
+    fn place(&mut self, column: &Column, passive: bool) -> Result<HeldColumn> {
         let first = self.copies.len();
         let mut put = |bytes: Buffer<u8>| self.place_bytes(bytes, passive);
         let values = match &column.data {
@@ -126,7 +126,7 @@ impl Mover<'_> {
             _ => None,
         };
         let validity = column.validity.as_ref().map(|validity| put(validity.buffer().bytes())).transpose()?;
-        Ok(Held { values, validity, bytes, ready: self.copies[first..].to_vec() })
+        Ok(HeldColumn { values, validity, bytes, ready: self.copies[first..].to_vec() })
     }
 
     /// Puts bytes on the device, for commands of the mover's queue; others wait for the last copy.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use arrow_buffer::i256;
-use tandem_codegen::{Accumulator, HashKey, KeyOf, MOST_HALVES, Output, ROWS_COUNT};
+use tandem_codegen::{AccumulatorWords, HashKey, KernelOutput, KeyOf, MOST_HALVES, ROWS_COUNT};
 use tandem_column::{Buffer, Error, Repr, Result, from_float_order};
 use tandem_cpu::{Best, Contribution, Groups, Partial, Vector};
 use tandem_device::{Argument, Memory, Shape};
@@ -13,7 +13,7 @@ use tandem_plan::{
     sink::{AggregatePlan, PlannedAggregate},
 };
 
-use super::{launch::Run, operators::small};
+use super::{launch::DeviceRun, operators::small};
 
 /// The most memory for tables of groups.
 const TABLE_BYTES: usize = 256 << 20;
@@ -22,11 +22,11 @@ const FIRST_PLACES: usize = 1 << 17;
 /// How much larger the next one is.
 const GROWTH: usize = 8;
 
-impl Run<'_> {
+impl DeviceRun<'_> {
     /// Counts groups over all parts and adds them to the contribution.
-    pub(super) fn groups(&mut self, output: &Output, into: &mut Contribution) -> Result<()> {
+    pub(super) fn groups(&mut self, output: &KernelOutput, into: &mut Contribution) -> Result<()> {
         let width = output.group_width();
-        let Output::Groups { groups: Some(groups), .. } = *output else { return self.hashed(output, into) };
+        let KernelOutput::Groups { groups: Some(groups), .. } = *output else { return self.hashed(output, into) };
         let (shape, lanes) = self.group_shape(groups * width * 8)?;
         let of_lane = if self.accelerator.traits.chunked { shape.groups } else { 1 };
         let tables = lanes * of_lane;
@@ -61,7 +61,7 @@ impl Run<'_> {
     }
 
     /// Counts groups in a hash table, in a larger one as long as it is too small, and adds them to the contribution.
-    fn hashed(&mut self, output: &Output, into: &mut Contribution) -> Result<()> {
+    fn hashed(&mut self, output: &KernelOutput, into: &mut Contribution) -> Result<()> {
         let width = output.group_width();
         let most = TABLE_BYTES / ((width + 1) * 8);
         let rows: usize = self.pieces().into_iter().map(|piece| self.rows_of(piece)).sum();
@@ -140,7 +140,7 @@ impl Run<'_> {
     }
 
     /// Makes a table of groups as they are before their first row.
-    fn empty_groups(&mut self, output: &Output, groups: usize) -> Result<Memory> {
+    fn empty_groups(&mut self, output: &KernelOutput, groups: usize) -> Result<Memory> {
         let empty = output.empty_group();
         let bytes = groups * empty.len() * 8;
         let table = self.allocate(bytes)?;
@@ -187,9 +187,10 @@ fn add_group(
     plan: &AggregatePlan,
     group: usize,
     numbers: &[i64],
-    accumulators: &[Accumulator],
+    accumulators: &[AccumulatorWords],
 ) -> Result<()> {
-    let in_halves = |place: &Accumulator| matches!(place, Accumulator::WideSum { .. } | Accumulator::LimbSum { .. });
+    let in_halves =
+        |place: &AccumulatorWords| matches!(place, AccumulatorWords::WideSum { .. } | AccumulatorWords::LimbSum { .. });
     if numbers[ROWS_COUNT] > MOST_HALVES && accumulators.iter().any(in_halves) {
         return Err(Error::unsupported("a group has too many rows for sums of a device"));
     }
@@ -202,23 +203,23 @@ fn add_group(
 }
 
 /// Reads one aggregate of a group from its numbers.
-fn partial<'p>(numbers: &[i64], places: &Accumulator, planned: &'p PlannedAggregate) -> Partial<'p> {
+fn partial<'p>(numbers: &[i64], places: &AccumulatorWords, planned: &'p PlannedAggregate) -> Partial<'p> {
     let count = numbers[places.count()];
     match *places {
-        Accumulator::Count(_) => Partial::Count(count),
-        Accumulator::Sum { sum, .. } => Partial::Sum { sum: i256::from_i128(numbers[sum].into()), count },
-        Accumulator::WideSum { low, high, .. } => {
+        AccumulatorWords::Count(_) => Partial::Count(count),
+        AccumulatorWords::Sum { sum, .. } => Partial::Sum { sum: i256::from_i128(numbers[sum].into()), count },
+        AccumulatorWords::WideSum { low, high, .. } => {
             let sum = (i128::from(numbers[high]) << 32) + i128::from(numbers[low]);
             Partial::Sum { sum: i256::from_i128(sum), count }
         }
-        Accumulator::LimbSum { first, .. } => {
+        AccumulatorWords::LimbSum { first, .. } => {
             let limbs = numbers[first..first + 4].iter().rev();
             let sum =
                 limbs.fold(i256::ZERO, |sum: i256, limb| (sum << 32u8).wrapping_add(i256::from_i128((*limb).into())));
             Partial::Sum { sum, count }
         }
-        Accumulator::FloatSum { sum, .. } => Partial::FloatSum { sum: f64::from_bits(numbers[sum] as u64), count },
-        Accumulator::Best { best, from, .. } => {
+        AccumulatorWords::FloatSum { sum, .. } => Partial::FloatSum { sum: f64::from_bits(numbers[sum] as u64), count },
+        AccumulatorWords::Best { best, from, .. } => {
             let number = from.map_or(numbers[best], |from| from.wrapping_add((numbers[best] as u32).into()));
             let best = match (&planned.dictionary, planned.argument.repr()) {
                 // What no value reached holds none.
@@ -229,11 +230,11 @@ fn partial<'p>(numbers: &[i64], places: &Accumulator, planned: &'p PlannedAggreg
             };
             Partial::Best { best, count }
         }
-        Accumulator::WideBest { low, high, .. } => {
+        AccumulatorWords::WideBest { low, high, .. } => {
             let value = i128::from(numbers[high]) << 64 | i128::from(numbers[low] as u64);
             Partial::Best { best: Best::Wide(value), count }
         }
-        Accumulator::Moments { mean, squares, .. } => {
+        AccumulatorWords::Moments { mean, squares, .. } => {
             let (mean, squares) = (f64::from_bits(numbers[mean] as u64), f64::from_bits(numbers[squares] as u64));
             Partial::Moments(Moments { count, mean, squares })
         }

@@ -3,7 +3,7 @@
 
 use std::{rc::Rc, sync::Arc};
 
-use tandem_codegen::{Binding, Output, RowColumn};
+use tandem_codegen::{Binding, KernelOutput, RowColumn};
 use tandem_column::{
     AlignedVec, Bitmap, Class, Codes, Column, ColumnStatistics, Data, Dictionary, Error, Part, Remote, RemoteForm,
     Repr, Result, Table, Type,
@@ -15,19 +15,19 @@ use tandem_plan::SinkPlan;
 use super::{
     Accelerator,
     build::{Numbers, codes},
-    data::Held,
-    launch::Run,
+    data::HeldColumn,
+    launch::DeviceRun,
     operators::small,
-    rows::Rows,
+    rows::DeviceRows,
     streams,
 };
 use crate::Cancel;
 
-impl Run<'_> {
+impl DeviceRun<'_> {
     /// Makes rows of counted groups, `tables` times `places` of them, and keeps them; `false` if the CPU has to.
     pub(super) fn keep_groups(
         &mut self,
-        output: &Output,
+        output: &KernelOutput,
         into: &mut Contribution,
         places: usize,
         tables: usize,
@@ -54,7 +54,7 @@ impl Run<'_> {
     }
 
     /// Keeps rows that are in order; `false` if they have to come back.
-    pub(super) fn keep_sorted(&mut self, into: &mut Contribution, rows: &Rows) -> Result<bool> {
+    pub(super) fn keep_sorted(&mut self, into: &mut Contribution, rows: &DeviceRows) -> Result<bool> {
         if !self.may_stay(rows.count * self.outputs_count() * 8) {
             return Ok(false);
         }
@@ -84,7 +84,7 @@ impl Run<'_> {
     }
 
     /// Makes rows of groups; `None` if some value is the CPU's to tell.
-    fn finish_groups(&mut self, output: &Output, places: usize, tables: usize) -> Result<Option<Rows>> {
+    fn finish_groups(&mut self, output: &KernelOutput, places: usize, tables: usize) -> Result<Option<DeviceRows>> {
         let (traits, target) = (self.accelerator.traits, self.accelerator.target());
         let kernel = tandem_codegen::finish(self.body(), self.sink, output, traits, target)?;
         let compiled = self.entry(&kernel.text, kernel.name)?;
@@ -92,11 +92,11 @@ impl Run<'_> {
         self.metrics
             .texts
             .push(format!("// rows of {tables} tables of {places} groups, for the next pipeline\n{text}"));
-        let Output::Rows { columns, .. } = kernel.output else { return Err(Error::internal("groups give rows")) };
+        let KernelOutput::Rows { columns, .. } = kernel.output else { return Err(Error::internal("groups give rows")) };
         let shape = self.shape();
         let items = shape.groups * shape.items;
         let (counts, failed) = (self.allocate(items * 4)?, self.filled(4, 0)?);
-        let mut rows = Rows { count: 0, columns, values: Vec::new(), nulls: Vec::new(), ordinals: Vec::new() };
+        let mut rows = DeviceRows { count: 0, columns, values: Vec::new(), nulls: Vec::new(), ordinals: Vec::new() };
         for writes in [false, true] {
             if writes {
                 rows.count = self.scan(&counts, items)?;
@@ -126,7 +126,7 @@ impl Run<'_> {
     }
 
     /// Keeps rows, as the columns of a table that is on the device.
-    fn keep(&mut self, into: &mut Contribution, parts: &[usize], rows: &Rows) -> Result<()> {
+    fn keep(&mut self, into: &mut Contribution, parts: &[usize], rows: &DeviceRows) -> Result<()> {
         if rows.count == 0 {
             return Ok(());
         }
@@ -168,7 +168,7 @@ impl Run<'_> {
 
     fn keep_column(
         &mut self,
-        rows: &Rows,
+        rows: &DeviceRows,
         at: usize,
         kind: &Type,
         output: usize,
@@ -207,7 +207,7 @@ impl Run<'_> {
         let data = Data::Remote(Remote { form, nullable: validity.is_some() });
         let column = Column { kind: kind.clone(), rows: rows.count, data, validity: None, blocks: Vec::new() };
         let column = Arc::new(column);
-        self.accelerator.columns.keep(&column, Held { values, validity, bytes: None, ready: Vec::new() });
+        self.accelerator.columns.keep(&column, HeldColumn { values, validity, bytes: None, ready: Vec::new() });
         Ok((column, ColumnStatistics { range: known, nulls, ..ColumnStatistics::default() }))
     }
 

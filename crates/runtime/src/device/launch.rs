@@ -4,16 +4,16 @@ use std::collections::{HashMap, hash_map::Entry};
 use std::mem;
 use std::sync::Arc;
 
-use tandem_codegen::{Binding, HashKey, Kernel, KernelSink, Layout, Output, SECTOR, Traits};
+use tandem_codegen::{Binding, ColumnLayout, GeneratedKernel, HashKey, KernelOutput, KernelSink, SECTOR, Traits};
 use tandem_column::{Buffer, Column, Data, Error, Part, Repr, Result};
 use tandem_cpu::{Contribution, Job};
-use tandem_device::{Event, Kernel as DeviceKernel, Memory, Program, Queue, Shape};
+use tandem_device::{Event, Kernel, Memory, Program, Queue, Shape};
 use tandem_plan::{Body, SinkPlan, sink::BuildPlan};
 
 use super::{
     Accelerator, DeviceMetrics, Traffic, Transfer,
-    bind::{Outputs, Shared, arguments},
-    data::Held,
+    bind::{Outputs, SharedArguments, arguments},
+    data::HeldColumn,
     streams::{self, excludes},
     times,
     unmatched::{Piece, Unmatched},
@@ -30,7 +30,7 @@ const LANES: usize = 2;
 const GROUPS_PER_UNIT: usize = 8;
 
 /// One job on its way over one device.
-pub(super) struct Run<'r> {
+pub(super) struct DeviceRun<'r> {
     pub(super) accelerator: &'r Accelerator,
     pub(super) job: &'r Job,
     pub(super) cancel: &'r Cancel,
@@ -41,13 +41,13 @@ pub(super) struct Run<'r> {
     /// The joins whose build rows come out here, after the last part.
     pub(super) unmatched: Vec<Unmatched>,
     /// The kernels of each layout that parts have and of build rows, and which of them are a piece's.
-    pub(super) kernels: Vec<Arc<(Kernel, DeviceKernel)>>,
+    pub(super) kernels: Vec<Arc<(GeneratedKernel, Kernel)>>,
     pub(super) kernel_of: HashMap<Piece, usize>,
-    pub(super) shared: Shared,
+    pub(super) shared: SharedArguments,
     pub(super) outputs: Outputs,
     /// The queue of kernels, but for those of lanes, and of all that is in order with them.
     pub(super) queue: Queue,
-    /// More queues of kernels, and the commands of others that the next one of each waits for: see [`Run::launch_each`].
+    /// More queues of kernels, and the commands of others that the next one of each waits for: see [`DeviceRun::launch_each`].
     pub(super) lanes: Vec<(Queue, Vec<Event>)>,
     /// Queues that only copy.
     pub(super) streams: Vec<Queue>,
@@ -58,11 +58,11 @@ pub(super) struct Run<'r> {
     /// Copies of any queue that the next kernel waits for.
     after: Vec<Event>,
     pub(super) metrics: DeviceMetrics,
-    pub(super) operators: HashMap<&'static str, DeviceKernel>,
+    pub(super) operators: HashMap<&'static str, Kernel>,
     /// The programs of [`DeviceMetrics::programs`], by their texts.
     pub(super) programs: Vec<(String, Program)>,
     /// Kernels that are to be launched for the first time, and which of these they are of.
-    pub(super) not_launched: Vec<(DeviceKernel, usize)>,
+    pub(super) not_launched: Vec<(Kernel, usize)>,
     /// How many of a column's bytes launches have read, of how many, where that is counted.
     reads: Vec<(Arc<Column>, usize, usize)>,
 }
@@ -74,7 +74,7 @@ pub(super) fn run(
     parts: Vec<usize>,
     cancel: &Cancel,
 ) -> Result<(Contribution, DeviceMetrics)> {
-    let mut run = Run {
+    let mut run = DeviceRun {
         accelerator,
         job,
         cancel,
@@ -84,7 +84,7 @@ pub(super) fn run(
         unmatched: Vec::new(),
         kernels: Vec::new(),
         kernel_of: HashMap::new(),
-        shared: Shared::default(),
+        shared: SharedArguments::default(),
         outputs: Outputs::default(),
         queue: streams::queue(accelerator, cancel)?,
         lanes: Vec::new(),
@@ -109,8 +109,8 @@ pub(super) fn run(
         run.compile_unmatched()?;
         run.prepare()?;
         match run.kernels[0].0.output.clone() {
-            output @ Output::Groups { .. } => run.groups(&output, &mut contribution)?,
-            Output::Rows { .. } => match &job.physical().sink {
+            output @ KernelOutput::Groups { .. } => run.groups(&output, &mut contribution)?,
+            KernelOutput::Rows { .. } => match &job.physical().sink {
                 SinkPlan::Build(plan) if run.whole && has_integer_keys(plan) => run.build(&mut contribution, plan)?,
                 _ => run.rows(&mut contribution)?,
             },
@@ -134,13 +134,13 @@ pub(super) fn run(
     Ok((contribution, run.metrics))
 }
 
-impl Run<'_> {
+impl DeviceRun<'_> {
     /// Generates and compiles the kernels: parts of one layout share theirs, and what comes out is the same for all.
     fn compile(&mut self) -> Result<()> {
-        let mut known: HashMap<Vec<Option<Layout>>, usize> = HashMap::new();
+        let mut known: HashMap<Vec<Option<ColumnLayout>>, usize> = HashMap::new();
         for part in self.parts.clone() {
-            let layout: Vec<Result<Layout>> =
-                self.job.table().parts[part].columns.iter().map(|column| Layout::of(column)).collect();
+            let layout: Vec<Result<ColumnLayout>> =
+                self.job.table().parts[part].columns.iter().map(|column| ColumnLayout::of(column)).collect();
             let at = match known.entry(layout.iter().map(|layout| layout.as_ref().ok().copied()).collect()) {
                 Entry::Occupied(entry) => *entry.get(),
                 Entry::Vacant(entry) => {
@@ -154,14 +154,14 @@ impl Run<'_> {
     }
 
     /// Compiles a kernel and returns where it is.
-    pub(super) fn add_kernel(&mut self, kernel: Kernel) -> Result<usize> {
+    pub(super) fn add_kernel(&mut self, kernel: GeneratedKernel) -> Result<usize> {
         let compiled = self.entry(&kernel.text, kernel.name)?;
         self.kernels.push(Arc::new((kernel, compiled)));
         Ok(self.kernels.len() - 1)
     }
 
     /// Returns the kernel of a piece.
-    pub(super) fn kernel(&self, piece: Piece) -> &Arc<(Kernel, DeviceKernel)> {
+    pub(super) fn kernel(&self, piece: Piece) -> &Arc<(GeneratedKernel, Kernel)> {
         &self.kernels[self.kernel_of[&piece]]
     }
 
@@ -339,7 +339,7 @@ impl Run<'_> {
     }
 
     /// Counts what a launch touched of each column.
-    fn trace(&mut self, part: &Part, held: &HashMap<usize, Held>) -> Result<()> {
+    fn trace(&mut self, part: &Part, held: &HashMap<usize, HeldColumn>) -> Result<()> {
         if !self.accelerator.traits.traced {
             return Ok(());
         }
@@ -378,7 +378,7 @@ impl Run<'_> {
         Ok(memory)
     }
 
-    pub(super) fn place(&mut self, column: &Arc<Column>) -> Result<Held> {
+    pub(super) fn place(&mut self, column: &Arc<Column>) -> Result<HeldColumn> {
         let accelerator = self.accelerator;
         let held = accelerator.columns.hold(column, false, &mut self.mover(0)?)?;
         self.after.extend(held.ready.iter().cloned());

@@ -35,15 +35,15 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tandem_codegen::{Input, Kernel, KernelSink, Layout, Target, Traits};
+use tandem_codegen::{ColumnLayout, GeneratedKernel, KernelInput, KernelLanguage, KernelSink, Traits};
 use tandem_column::{Class, Column, Error, Result};
 use tandem_cpu::{Contribution, Job};
-use tandem_device::{Backend, Device, Kind, Program};
+use tandem_device::{Backend, Device, DeviceKind, Program};
 use tandem_plan::Physical;
 
 use crate::Cancel;
-use cache::Cache;
 pub use cache::KernelCache;
+use cache::ProgramCache;
 use data::Resident;
 pub use devices::{DeviceOptions, Devices};
 pub use programs::ProgramMetrics;
@@ -70,7 +70,7 @@ pub struct Accelerator {
     traits: Traits,
     columns: Resident,
     programs: Mutex<HashMap<String, Program>>,
-    cache: Cache,
+    cache: ProgramCache,
     /// Programs that are not on disk yet.
     unsaved: Mutex<Vec<(String, Program)>>,
     /// The fewest bytes of rows that are kept for a later pipeline.
@@ -129,13 +129,13 @@ impl Accelerator {
     pub fn new(device: Arc<dyn Device>) -> Accelerator {
         let info = device.info();
         let traits = Traits {
-            chunked: info.kind == Kind::Cpu,
+            chunked: info.kind == DeviceKind::Cpu,
             fp64: info.fp64,
             int64_atomics: info.int64_atomics,
             // What goes over the bus of a simulated device is counted, since no clock can measure it.
             traced: info.simulated,
         };
-        let (columns, programs, cache) = (Resident::default(), Mutex::default(), Cache::default());
+        let (columns, programs, cache) = (Resident::default(), Mutex::default(), ProgramCache::default());
         let unsaved = Mutex::default();
         let (settings, lost, jobs) = (DeviceSettings::default(), AtomicBool::new(false), AtomicU64::new(0));
         let (keep_from, beyond_declared) = (KEEP_FROM, true);
@@ -162,7 +162,7 @@ impl Accelerator {
 
     /// Keeps compiled programs on disk.
     pub fn with_kernels(mut self, kernels: KernelCache) -> Accelerator {
-        self.cache = Cache::new(kernels);
+        self.cache = ProgramCache::new(kernels);
         self
     }
 
@@ -209,12 +209,12 @@ impl Accelerator {
     fn kind(&self) -> &'static str {
         let info = self.device.info();
         match (info.kind, info.simulated) {
-            (Kind::Cpu, false) => "a CPU device",
-            (Kind::Gpu, false) => "a GPU",
-            (Kind::Accelerator, false) => "an accelerator",
-            (Kind::Cpu, true) => "a simulated CPU device",
-            (Kind::Gpu, true) => "a simulated GPU",
-            (Kind::Accelerator, true) => "a simulated accelerator",
+            (DeviceKind::Cpu, false) => "a CPU device",
+            (DeviceKind::Gpu, false) => "a GPU",
+            (DeviceKind::Accelerator, false) => "an accelerator",
+            (DeviceKind::Cpu, true) => "a simulated CPU device",
+            (DeviceKind::Gpu, true) => "a simulated GPU",
+            (DeviceKind::Accelerator, true) => "a simulated accelerator",
         }
     }
 
@@ -238,9 +238,9 @@ impl Accelerator {
     /// Returns the options of the compiler.
     fn options(&self) -> &'static str {
         match self.target() {
-            Target::OpenCl if self.device.info().version.contains("PoCL") => POCL_OPTIONS,
-            Target::OpenCl => OPENCL_OPTIONS,
-            Target::Cuda => "-w",
+            KernelLanguage::OpenCl if self.device.info().version.contains("PoCL") => POCL_OPTIONS,
+            KernelLanguage::OpenCl => OPENCL_OPTIONS,
+            KernelLanguage::Cuda => "-w",
         }
     }
 
@@ -254,10 +254,10 @@ impl Accelerator {
         }
     }
 
-    fn target(&self) -> Target {
+    fn target(&self) -> KernelLanguage {
         match self.device.info().backend {
-            Backend::Cuda | Backend::Shim => Target::Cuda,
-            Backend::OpenCl | Backend::Sim => Target::OpenCl,
+            Backend::Cuda | Backend::Shim => KernelLanguage::Cuda,
+            Backend::OpenCl | Backend::Sim => KernelLanguage::OpenCl,
         }
     }
 
@@ -269,12 +269,12 @@ impl Accelerator {
         &self,
         physical: &Physical,
         sink: &KernelSink,
-        columns: &[Result<Layout>],
+        columns: &[Result<ColumnLayout>],
         unmatched: Option<usize>,
-    ) -> Result<Kernel> {
+    ) -> Result<GeneratedKernel> {
         let payloads: Vec<_> = physical.builds.iter().map(|build| layouts(&build.payload)).collect();
         let (traits, target) = (self.traits, self.target());
-        let input = Input { body: &physical.body, sink, columns, payloads: &payloads, traits, target };
+        let input = KernelInput { body: &physical.body, sink, columns, payloads: &payloads, traits, target };
         match unmatched {
             None => tandem_codegen::generate(input),
             Some(step) => tandem_codegen::generate_unmatched(input, step),
@@ -319,6 +319,6 @@ impl Accelerator {
     }
 }
 
-fn layouts(columns: &[Arc<Column>]) -> Vec<Result<Layout>> {
-    columns.iter().map(|column| Layout::of(column)).collect()
+fn layouts(columns: &[Arc<Column>]) -> Vec<Result<ColumnLayout>> {
+    columns.iter().map(|column| ColumnLayout::of(column)).collect()
 }

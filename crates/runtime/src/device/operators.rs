@@ -1,9 +1,9 @@
 //! Operators that are the same for every pipeline, on one queue: prefix sums, sorting, gathering.
 
 use tandem_column::{Error, Result};
-use tandem_device::{Argument, Kernel as DeviceKernel, Memory, Shape};
+use tandem_device::{Argument, Kernel, Memory, Shape};
 
-use super::launch::Run;
+use super::launch::DeviceRun;
 
 /// Work-items for each unit of an operator that deals shares out: each has counters of its own for every digit.
 const ITEMS: usize = 64;
@@ -14,7 +14,7 @@ const FEW: usize = 1 << 12;
 /// One work-item.
 const ALONE: Shape = Shape { groups: 1, items: 1 };
 
-impl Run<'_> {
+impl DeviceRun<'_> {
     /// Runs an operator.
     pub(super) fn operate(&mut self, name: &'static str, arguments: &[Argument<'_>], shape: Shape) -> Result<()> {
         let kernel = self.operator(name)?;
@@ -23,7 +23,7 @@ impl Run<'_> {
         self.launched(event, first)
     }
 
-    fn operator(&mut self, name: &'static str) -> Result<DeviceKernel> {
+    fn operator(&mut self, name: &'static str) -> Result<Kernel> {
         if let Some(kernel) = self.operators.get(name) {
             return Ok(kernel.clone());
         }

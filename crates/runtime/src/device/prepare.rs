@@ -6,15 +6,15 @@ use tandem_device::Memory;
 use tandem_plan::{Action, KeyIndex, Keys};
 
 use super::{
-    bind::{Placed, PlacedSet, Shared, base},
+    bind::{Placed, PlacedSet, SharedArguments, base},
     data::at_least_one,
-    launch::Run,
+    launch::DeviceRun,
 };
 
 /// The most bits of a set on a device: 128 MB.
 const MOST_SET_BITS: u64 = 1 << 30;
 
-impl Run<'_> {
+impl DeviceRun<'_> {
     /// Puts what all parts share on the device.
     pub(super) fn prepare(&mut self) -> Result<()> {
         let mut bindings: Vec<Binding> = Vec::new();
@@ -85,7 +85,7 @@ impl Run<'_> {
         }
         let constants = self.constants(&bindings)?;
         let failed = if bindings.contains(&Binding::Failed) { Some(self.filled(4, 0)?) } else { None };
-        self.shared = Shared { sets, lookups, constants, failed };
+        self.shared = SharedArguments { sets, lookups, constants, failed };
         Ok(())
     }
 

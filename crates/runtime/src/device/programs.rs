@@ -9,9 +9,9 @@ use std::{
 };
 
 use tandem_column::{Class, Error, Result};
-use tandem_device::{Event, Kernel as DeviceKernel, Queue};
+use tandem_device::{Event, Kernel, Queue};
 
-use super::launch::Run;
+use super::launch::DeviceRun;
 
 /// Programs kept in memory; the next one drops them, and those still in use come back from disk or are compiled again.
 const PROGRAMS: usize = 512;
@@ -46,9 +46,9 @@ pub(super) struct First {
     began: Instant,
 }
 
-impl Run<'_> {
+impl DeviceRun<'_> {
     /// Returns the kernel of a text: from memory, from disk, or compiled.
-    pub(super) fn entry(&mut self, text: &str, name: &str) -> Result<DeviceKernel> {
+    pub(super) fn entry(&mut self, text: &str, name: &str) -> Result<Kernel> {
         let accelerator = self.accelerator;
         let known = accelerator.programs.lock().get(text).cloned();
         if let Some(program) = known {
@@ -80,7 +80,7 @@ impl Run<'_> {
     }
 
     /// Has a kernel that was never launched wait until everything else has ended.
-    pub(super) fn before_first(&mut self, kernel: &DeviceKernel) -> Result<Option<First>> {
+    pub(super) fn before_first(&mut self, kernel: &Kernel) -> Result<Option<First>> {
         let Some(at) = self.not_launched.iter().position(|(new, _)| new.same(kernel)) else { return Ok(None) };
         self.finish_all()?;
         let (_, program) = self.not_launched.swap_remove(at);

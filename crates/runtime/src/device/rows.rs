@@ -1,6 +1,6 @@
 //! Rows from a device: counted in all parts, their places summed up, written, put in order, and only then read back.
 
-use tandem_codegen::{Output, RowColumn};
+use tandem_codegen::{KernelOutput, RowColumn};
 use tandem_column::{Error, Result};
 use tandem_cpu::Contribution;
 use tandem_device::Memory;
@@ -8,7 +8,7 @@ use tandem_plan::SinkPlan;
 
 use super::{
     bind::Outputs,
-    launch::{Run, numbers, places},
+    launch::{DeviceRun, numbers, places},
     operators::small,
     unmatched::Piece,
     values::Collected,
@@ -18,7 +18,7 @@ use super::{
 type Columns = Vec<Option<Memory>>;
 
 /// The rows of some parts on the device.
-pub(super) struct Rows {
+pub(super) struct DeviceRows {
     pub(super) count: usize,
     pub(super) columns: Vec<RowColumn>,
     /// Values, or numbers of rows or entries; none for columns that are the same as another.
@@ -28,7 +28,7 @@ pub(super) struct Rows {
     pub(super) ordinals: Vec<Memory>,
 }
 
-impl Run<'_> {
+impl DeviceRun<'_> {
     /// Computes the rows of all parts and adds them to the contribution.
     pub(super) fn rows(&mut self, into: &mut Contribution) -> Result<()> {
         self.describe(self.shape(), "rows counted, places summed up, rows written");
@@ -78,7 +78,7 @@ impl Run<'_> {
     }
 
     /// Computes some rows.
-    pub(super) fn compute(&mut self, pieces: &[Piece]) -> Result<Rows> {
+    pub(super) fn compute(&mut self, pieces: &[Piece]) -> Result<DeviceRows> {
         let shape = self.shape();
         let items = shape.groups * shape.items;
         // Parts that statistics exclude keep no row.
@@ -96,7 +96,7 @@ impl Run<'_> {
         let mut columns: Vec<RowColumn> = Vec::new();
         let mut ordinals = 0;
         for piece in pieces {
-            let Output::Rows { columns: of_part, ordinals: order } = &self.kernel(*piece).0.output else {
+            let KernelOutput::Rows { columns: of_part, ordinals: order } = &self.kernel(*piece).0.output else {
                 return Err(Error::internal("all parts of a job give rows"));
             };
             ordinals = *order;
@@ -114,7 +114,7 @@ impl Run<'_> {
             self.outputs.writes = true;
             self.launch_each(pieces, (shape, lanes), counts_from)?;
         }
-        Ok(Rows { count, columns, values, nulls, ordinals })
+        Ok(DeviceRows { count, columns, values, nulls, ordinals })
     }
 
     /// Allocates the values of columns, and null flags that are 0.
@@ -134,7 +134,13 @@ impl Run<'_> {
     }
 
     /// Reads rows back and adds them to the contribution; `sorted` tells that they are all there are, in the sink's order.
-    pub(super) fn bring(&mut self, into: &mut Contribution, parts: &[usize], rows: Rows, sorted: bool) -> Result<()> {
+    pub(super) fn bring(
+        &mut self,
+        into: &mut Contribution,
+        parts: &[usize],
+        rows: DeviceRows,
+        sorted: bool,
+    ) -> Result<()> {
         let columns: Vec<usize> = (0..rows.columns.len()).collect();
         let columns = self.read_columns(&rows, &columns)?;
         let vectors = self.origins().vectors(parts, columns)?;
@@ -151,7 +157,7 @@ impl Run<'_> {
     }
 
     /// Reads columns of rows back.
-    pub(super) fn read_columns(&mut self, rows: &Rows, columns: &[usize]) -> Result<Vec<Collected>> {
+    pub(super) fn read_columns(&mut self, rows: &DeviceRows, columns: &[usize]) -> Result<Vec<Collected>> {
         let own = columns.iter().filter(|column| !matches!(rows.columns[**column], RowColumn::Same(_)));
         let memories = own.flat_map(|column| {
             let values =
@@ -184,7 +190,7 @@ impl Run<'_> {
     }
 
     /// Reads one column of rows back.
-    pub(super) fn read_column(&mut self, rows: &Rows, column: usize) -> Result<Collected> {
+    pub(super) fn read_column(&mut self, rows: &DeviceRows, column: usize) -> Result<Collected> {
         let read = self.read_columns(rows, &[column])?.pop();
         read.ok_or_else(|| Error::internal("a column was not read"))
     }

@@ -3,7 +3,7 @@
 use std::{env, time::Duration};
 
 use tandem_column::{Error, Result};
-use tandem_device::{Info, Kind, Patience};
+use tandem_device::{DeviceKind, Info, Patience};
 
 /// How columns get to a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl DeviceSettings {
 
     /// Returns how many queues are used: two, unless nothing is copied.
     pub(super) fn queues(&self, info: &Info) -> usize {
-        let copies = info.kind != Kind::Cpu || self.transfer == Transfer::Active;
+        let copies = info.kind != DeviceKind::Cpu || self.transfer == Transfer::Active;
         self.streams.unwrap_or(if copies { 2 } else { 1 }).max(1)
     }
 
@@ -81,7 +81,7 @@ impl DeviceSettings {
         info.shared_memory
             && match self.transfer {
                 // A CPU's memory is the host's: nothing is won by a copy.
-                Transfer::Auto => passive || info.kind == Kind::Cpu,
+                Transfer::Auto => passive || info.kind == DeviceKind::Cpu,
                 Transfer::Active => false,
                 Transfer::Passive => true,
             }

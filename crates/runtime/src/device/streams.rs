@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use tandem_codegen::{Binding, Kernel};
+use tandem_codegen::{Binding, GeneratedKernel};
 use tandem_column::{Column, Part, Result};
 use tandem_cpu::code_bounds;
 use tandem_device::{Patience, Queue};
@@ -15,8 +15,8 @@ use tandem_plan::{Action, Body};
 
 use super::{
     Accelerator,
-    data::{Held, Mover},
-    launch::Run,
+    data::{HeldColumn, Mover},
+    launch::DeviceRun,
     unmatched::Piece,
 };
 use crate::Cancel;
@@ -27,7 +27,7 @@ pub(super) fn queue(accelerator: &Accelerator, cancel: &Cancel) -> Result<Queue>
     Ok(accelerator.device.queue()?.with_patience(patience))
 }
 
-impl Run<'_> {
+impl DeviceRun<'_> {
     /// Returns what moves bytes to the device: on the kernels' queue if `stream` is 0, else on one for copies.
     pub(super) fn mover(&mut self, stream: usize) -> Result<Mover<'_>> {
         while self.streams.len() < stream {
@@ -39,7 +39,7 @@ impl Run<'_> {
     }
 
     /// Puts the columns that a part's kernel reads on the device; the kernel has to wait until they are ready.
-    pub(super) fn hold(&mut self, part: usize) -> Result<HashMap<usize, Held>> {
+    pub(super) fn hold(&mut self, part: usize) -> Result<HashMap<usize, HeldColumn>> {
         let (job, accelerator) = (self.job, self.accelerator);
         let ahead = self.ahead();
         let stream = if ahead == 0 { 0 } else { 1 + self.place_of(part) % ahead };
@@ -77,7 +77,7 @@ impl Run<'_> {
 }
 
 /// Tells whether statistics show that a kernel keeps no row of a part: no code of it is within some range.
-pub(super) fn excludes(kernel: &Kernel, body: &Body, part: &Part) -> bool {
+pub(super) fn excludes(kernel: &GeneratedKernel, body: &Body, part: &Part) -> bool {
     kernel.bindings.iter().any(|binding| match binding {
         Binding::Low(step) => match body.steps[*step].action {
             Action::Between { column, low, high } => bounds(&part.columns[column], low, high).is_none(),

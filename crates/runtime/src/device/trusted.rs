@@ -22,17 +22,17 @@ use rustix::{
 
 /// A directory that only this user can write.
 #[derive(Debug)]
-pub(super) struct Directory {
+pub(super) struct TrustedDirectory {
     handle: File,
     path: PathBuf,
 }
 
-impl Directory {
+impl TrustedDirectory {
     /// Opens a directory, if it is there. Of its path the last `own` directories must be this user's alone.
     ///
     /// # Errors
     /// Why it is not to be trusted.
-    pub(super) fn open(path: &Path, own: usize) -> Result<Option<Directory>, String> {
+    pub(super) fn open(path: &Path, own: usize) -> Result<Option<TrustedDirectory>, String> {
         for level in path.ancestors().take(own) {
             // The right to write a link's directory is the right to change the link.
             match fs::symlink_metadata(level) {
@@ -52,17 +52,17 @@ impl Directory {
             Ok(metadata) => check(path, &metadata)?,
             Err(_) => return Ok(None),
         }
-        Ok(Some(Directory { handle, path: path.to_path_buf() }))
+        Ok(Some(TrustedDirectory { handle, path: path.to_path_buf() }))
     }
 
     /// Opens a directory, which is made if it is not there; nothing if it cannot be.
     ///
     /// # Errors
     /// Why it is not to be trusted.
-    pub(super) fn create(path: &Path, own: usize) -> Result<Option<Directory>, String> {
+    pub(super) fn create(path: &Path, own: usize) -> Result<Option<TrustedDirectory>, String> {
         // One that is there already is none of ours to change.
         match DirBuilder::new().recursive(true).mode(0o700).create(path) {
-            Ok(()) => Directory::open(path, own),
+            Ok(()) => TrustedDirectory::open(path, own),
             Err(_) => Ok(None),
         }
     }

@@ -3,19 +3,19 @@
 //! They go through the steps behind the join into the same sink, so that nothing is left to the CPU. Which entries
 //! come out is told by the flags that rows set before: where several devices share the parts, by those of all of them.
 
-use tandem_codegen::{Form, Layout};
+use tandem_codegen::{ColumnLayout, Form};
 use tandem_column::{Buffer, Error, Repr, Result};
 use tandem_device::Memory;
 use tandem_plan::Action;
 
-use super::launch::Run;
+use super::launch::DeviceRun;
 
 /// What one launch computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Piece {
     /// The rows of a part.
     Part(usize),
-    /// The build rows that come out of a join: which of [`Run::unmatched`].
+    /// The build rows that come out of a join: which of [`DeviceRun::unmatched`].
     Unmatched(usize),
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Unmatched {
     entries: usize,
 }
 
-impl Run<'_> {
+impl DeviceRun<'_> {
     /// Finds the joins whose build rows come out, in the order of their steps: rows of an earlier one may meet a later one's.
     pub(super) fn find_unmatched(&self) -> Vec<Unmatched> {
         let found = self.body().steps.iter().enumerate().filter_map(|(step, of)| match &of.action {
@@ -67,8 +67,10 @@ impl Run<'_> {
     /// Generates and compiles the kernels of build rows.
     pub(super) fn compile_unmatched(&mut self) -> Result<()> {
         for at in 0..self.unmatched.len() {
-            let columns: Vec<Result<Layout>> = match self.home() {
-                Some(part) => self.job.table().parts[part].columns.iter().map(|column| Layout::of(column)).collect(),
+            let columns: Vec<Result<ColumnLayout>> = match self.home() {
+                Some(part) => {
+                    self.job.table().parts[part].columns.iter().map(|column| ColumnLayout::of(column)).collect()
+                }
                 // A table of no rows has no columns to look at; text of none is plain.
                 None => self.body().slots.iter().map(|slot| Ok(plain(slot.kind.repr()))).collect(),
             };
@@ -101,7 +103,7 @@ impl Run<'_> {
 }
 
 /// Returns how values lie in columns that do not exist.
-fn plain(repr: Repr) -> Layout {
+fn plain(repr: Repr) -> ColumnLayout {
     let form = if repr == Repr::Bytes { Form::Bytes } else { Form::Code(8) };
-    Layout { form, nullable: true }
+    ColumnLayout { form, nullable: true }
 }

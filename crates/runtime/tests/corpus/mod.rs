@@ -7,7 +7,7 @@ use tandem_pipeline::{
     interpret::{interpret, rows},
     parse, random, verify,
 };
-use tandem_runtime::{Accelerator, Class, Inputs, Options, Runtime, Switches};
+use tandem_runtime::{Accelerator, Class, QueryInputs, RunOptions, Runtime, Switches};
 
 /// Squares, which are errors beyond int32.
 const SQUARES: &str = "pipeline 0
@@ -59,10 +59,10 @@ pub fn agree(name: &str, devices: &[Arc<Accelerator>], seeds: Range<u64>, most_r
     for seed in seeds {
         let (tables, query) = query(seed, most_rows);
         let Ok(expected) = interpret(&query, &random::inputs(&tables)) else { continue };
-        let inputs = Inputs { tables: tables.into_iter().collect(), ..Inputs::default() };
+        let inputs = QueryInputs { tables: tables.into_iter().collect(), ..QueryInputs::default() };
         // With colliding hashes, joins and groups that could do without a hash table have one.
         let switches = Switches { force_collisions: seed % 2 == 1, ..Switches::default() };
-        let options = Options { devices: devices.to_vec(), switches, ..Options::default() };
+        let options = RunOptions { devices: devices.to_vec(), switches, ..RunOptions::default() };
         let execution = match runtime.execute(&query, &inputs, &options) {
             Ok(execution) => execution,
             Err(error) if error.class == Class::Unsupported => continue,
@@ -90,16 +90,16 @@ pub fn agree(name: &str, devices: &[Arc<Accelerator>], seeds: Range<u64>, most_r
 /// Runs a query in which many rows have no value: the device notices, and the error is the CPU's.
 pub fn fail_alike(name: &str, accelerator: &Arc<Accelerator>) {
     let table = Arc::new(random::table(&mut random::generator(1), 1000));
-    let inputs = Inputs { tables: [("table0".to_owned(), table)].into_iter().collect(), ..Inputs::default() };
-    let on_device = Options { devices: vec![accelerator.clone()], ..Options::default() };
-    let run = |factor: &str, options: &Options| {
+    let inputs = QueryInputs { tables: [("table0".to_owned(), table)].into_iter().collect(), ..QueryInputs::default() };
+    let on_device = RunOptions { devices: vec![accelerator.clone()], ..RunOptions::default() };
+    let run = |factor: &str, options: &RunOptions| {
         let query = parse(&SQUARES.replace("factor", factor)).expect("the query is right");
         Runtime::new(1).execute(&query, &inputs, options)
     };
     // With another literal the same kernel has a value for every row.
     let execution = run("1", &on_device).expect("small squares fit");
     assert!(execution.metrics.used_device(), "{name}: {:?}", execution.metrics.pipelines[0].reason);
-    let errors = [on_device, Options::default()].map(|options| {
+    let errors = [on_device, RunOptions::default()].map(|options| {
         let error = run("100000", &options).expect_err("some rows have no value");
         assert_eq!(error.class, Class::Input, "{name}: {error}");
         error.message

@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use tandem_device::{Backend, Buffer, Device, Error, Info, Kind, Memory, Program, Queue, Result, shim::Shim};
+use tandem_device::{Backend, Buffer, Device, DeviceKind, Error, Info, Memory, Program, Queue, Result, shim::Shim};
 
 /// The device. It has programs but no memory, so that the CPU does the work once all kernels are known.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ impl Recorder {
         let info = Info {
             backend: Backend::Cuda,
             index: 0,
-            kind: Kind::Gpu,
+            kind: DeviceKind::Gpu,
             name: "recorder".into(),
             vendor: "Tandem".into(),
             driver: "none".into(),

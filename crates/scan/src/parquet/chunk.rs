@@ -15,14 +15,14 @@ use super::{
 use crate::{assemble::SPLIT_ROWS, file};
 
 /// What one worker keeps from chunk to chunk: buffers and decompressors.
-pub(crate) struct Worker {
+pub(crate) struct DecodeBuffers {
     scratch: Scratch,
 }
 
-impl Worker {
+impl DecodeBuffers {
     /// Makes one whose buffers count against `memory`.
-    pub(crate) fn new(memory: &Arc<MemoryBudget>) -> Worker {
-        Worker { scratch: Scratch::new(memory) }
+    pub(crate) fn new(memory: &Arc<MemoryBudget>) -> DecodeBuffers {
+        DecodeBuffers { scratch: Scratch::new(memory) }
     }
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn decode(
     group: usize,
     column: usize,
     range: Option<(i64, i64)>,
-    worker: &mut Worker,
+    worker: &mut DecodeBuffers,
     held: &mut Reservation,
 ) -> Result<Column> {
     let field = &parquet.fields[column];
@@ -73,7 +73,7 @@ fn chunk(
     group: usize,
     column: usize,
     range: Option<(i64, i64)>,
-    worker: &mut Worker,
+    worker: &mut DecodeBuffers,
     held: &mut Reservation,
 ) -> Result<Column, Problem> {
     let leaf = &parquet.leaves[column];

@@ -24,7 +24,7 @@ use std::io;
 
 use tandem_column::Error;
 
-pub(crate) use chunk::{Worker, decode};
+pub(crate) use chunk::{DecodeBuffers, decode};
 pub(crate) use distinct::distinct_of;
 pub(crate) use footer::{Int96, ParquetFile};
 pub(crate) use statistics::{Bounds, bounds, bounds_of, range_of};

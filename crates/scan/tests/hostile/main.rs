@@ -7,8 +7,8 @@ mod pipes;
 use std::{path::Path, sync::mpsc, thread, time::Duration};
 
 use tandem_column::{Class, Error, Table};
-use tandem_runtime::{Cancel, Progress, Runtime};
-use tandem_scan::{Cache, FileTable, Format, Loading};
+use tandem_runtime::{Cancel, RowProgress, Runtime};
+use tandem_scan::{ColumnCache, FileTable, Format, Loading};
 
 /// The stack of a thread that opens a file here: a quarter of what threads have.
 const STACK: usize = 512 << 10;
@@ -27,8 +27,8 @@ fn open(path: &Path, format: Format) -> Result<FileTable, Error> {
 
 /// Loads the first column.
 fn load(table: &FileTable) -> Result<Table, Error> {
-    let (runtime, cancel, progress) = (Runtime::new(2), Cancel::new(), Progress::default());
-    let (cache, memory) = (Cache::new(1 << 20), Default::default());
+    let (runtime, cancel, progress) = (Runtime::new(2), Cancel::new(), RowProgress::default());
+    let (cache, memory) = (ColumnCache::new(1 << 20), Default::default());
     let loading = Loading { cache: &cache, runtime: &runtime, memory: &memory, cancel: &cancel, progress: &progress };
     table.load(&[0], &[], &loading).map(|(table, _)| table)
 }

@@ -13,7 +13,7 @@ use crate::{
     BytesVector, Values, Vector,
     evaluate::Slots,
     frame::Frame,
-    kernel::{self, Rows},
+    kernel::{self, RowRun},
     lookup::{self, write_key},
 };
 
@@ -34,14 +34,14 @@ impl Places for PlacedKey {
             Origin::Column(_) => frame.source_column(self.key.slot).map(|column| (column, frame.rows(), None)),
             Origin::Payload { lookup, payload } => {
                 let column = &*frame.layout.physical.builds[lookup].payload[payload];
-                Some((column, Rows::List(&[]), Some(frame.build_rows(lookup)?)))
+                Some((column, RowRun::List(&[]), Some(frame.build_rows(lookup)?)))
             }
             Origin::Computed => None,
         };
         if let Some((column, rows, listed)) = direct
             && let Some((base, codes)) = kernel::encoded(column)
         {
-            let rows = listed.as_deref().map_or(rows, |list| Rows::List(list));
+            let rows = listed.as_deref().map_or(rows, |list| RowRun::List(list));
             return Ok(kernel::fetch_offsets(base, codes, rows, self.key.min));
         }
         Ok(self.places_of(&*frame.vector(self.key.slot)?))

@@ -17,13 +17,13 @@ use tandem_plan::sink::{AggregatePlan, GroupLayout, PlannedAggregate};
 
 pub use partial::{Best, Partial};
 
-use super::{Finishing, Sink};
+use super::{Finishing, SinkOperator};
 use crate::{
-    Contents, Error, MemoryBudget, Output, Reservation, Values, Vector,
+    Contents, Error, MemoryBudget, PipelineOutput, Reservation, Values, Vector,
     evaluate::Slots,
     frame::Frame,
     rows::{Chunk, to_table},
-    settings::Parallel,
+    settings::ParallelTasks,
 };
 
 /// From this many groups on, workers' tables are merged in parallel shares of the key space.
@@ -110,7 +110,7 @@ impl Groups {
     }
 }
 
-impl Sink for AggregateSink {
+impl SinkOperator for AggregateSink {
     fn state(&self) -> Contents {
         Contents::Groups(Box::new(Groups::new(&self.plan, &self.memory)))
     }
@@ -149,12 +149,12 @@ impl Sink for AggregateSink {
         state.reserve()
     }
 
-    fn finish(&self, contents: Vec<Contents>, finishing: &Finishing<'_>) -> Result<Output> {
+    fn finish(&self, contents: Vec<Contents>, finishing: &Finishing<'_>) -> Result<PipelineOutput> {
         let groups = contents.into_iter().map(|contents| match contents {
             Contents::Groups(groups) => Ok(*groups),
             _ => Err(Error::internal("a contribution to another sink")),
         });
-        Ok(Output::Rows(self.merge(groups.collect::<Result<Vec<_>>>()?, finishing)?))
+        Ok(PipelineOutput::Rows(self.merge(groups.collect::<Result<Vec<_>>>()?, finishing)?))
     }
 }
 
@@ -207,7 +207,7 @@ impl AggregateSink {
         Ok(to_table(finishing.schema.clone(), chunks))
     }
 
-    fn merge_hashed(&self, states: Vec<Groups>, parallel: Parallel<'_>) -> Result<Vec<Chunk>> {
+    fn merge_hashed(&self, states: Vec<Groups>, parallel: ParallelTasks<'_>) -> Result<Vec<Chunk>> {
         let tables: Vec<&GroupTable> = states.iter().filter_map(|s| s.table.as_ref()).collect();
         let groups: usize = tables.iter().map(|t| t.len()).sum();
         if let [state] = states.as_slice() {

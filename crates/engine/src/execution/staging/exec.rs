@@ -16,7 +16,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, Distribution, Exec
 use futures::TryStreamExt;
 
 use super::store::StagingStore;
-use super::{SINGLE, Staging, Target, Unfinished};
+use super::{SINGLE, Staging, Unfinished, WriteTarget};
 use crate::Error;
 use crate::error::IntoHost;
 
@@ -50,13 +50,13 @@ impl StagingUrl {
 #[derive(Debug)]
 pub(crate) struct StagedExec {
     input: Arc<dyn ExecutionPlan>,
-    target: Target,
+    target: WriteTarget,
     url: StagingUrl,
 }
 
 impl StagedExec {
     /// Makes the node above a plan that writes to the given address.
-    pub(crate) fn new(input: Arc<dyn ExecutionPlan>, target: Target, url: StagingUrl) -> StagedExec {
+    pub(crate) fn new(input: Arc<dyn ExecutionPlan>, target: WriteTarget, url: StagingUrl) -> StagedExec {
         StagedExec { input, target, url }
     }
 }

@@ -1,6 +1,6 @@
 //! Staging: files that are written whole or not at all, for COPY, INSERT into files, and the shell's `-o`.
 //!
-//! Rows go into a hidden [`Place`] on the same file system as the target; only when all of them are written and flushed
+//! Rows go into a hidden [`StagingDirectory`] on the same file system as the target; only when all of them are written and flushed
 //! to the disk does a rename give them their name. Whatever goes wrong before (an error in the query, a full disk, a
 //! cancellation, a signal), the place is removed and the target is as it was. What a killed process left is swept by
 //! the next statement that writes into the same directory.
@@ -31,10 +31,10 @@ use tokio::sync::oneshot;
 
 pub(crate) use exec::{StagedExec, StagingUrl};
 pub(crate) use place::random_name;
-pub(crate) use target::Target;
+pub(crate) use target::WriteTarget;
 pub(crate) use unfinished::Unfinished;
 
-use self::place::Place;
+use self::place::StagingDirectory;
 use self::unfinished::Listed;
 use crate::Error;
 use crate::error::wording::file_error;
@@ -45,9 +45,9 @@ const SINGLE: &str = "rows";
 /// Rows on their way to a target; the writers share it.
 #[derive(Debug)]
 struct Staging {
-    target: Target,
+    target: WriteTarget,
     /// The hidden directory; none once it was put in place or given up. Locked while that happens.
-    place: Mutex<Option<Place>>,
+    place: Mutex<Option<StagingDirectory>>,
     rows: PathBuf,
     /// The target's directory was made for these rows.
     made: bool,
@@ -63,11 +63,14 @@ impl Staging {
     ///
     /// # Errors
     /// If nothing can be created there.
-    fn create(target: Target, unfinished: &Arc<Unfinished>) -> Result<(Arc<Staging>, oneshot::Receiver<()>), Error> {
+    fn create(
+        target: WriteTarget,
+        unfinished: &Arc<Unfinished>,
+    ) -> Result<(Arc<Staging>, oneshot::Receiver<()>), Error> {
         let parent = target.staging_directory();
         let shown = target.to_string();
         let made = target.prepare();
-        let placed = made.and_then(|made| Ok((made, Place::create(&parent)?)));
+        let placed = made.and_then(|made| Ok((made, StagingDirectory::create(&parent)?)));
         let (made, place) = placed.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => Error::input(format!(
                 "no file can be created in this directory; give this user permission or write elsewhere: {}",
@@ -143,9 +146,9 @@ impl StagedFile {
     /// # Errors
     /// If the path is a directory or nothing can be created beside it.
     pub(crate) fn create(path: &std::path::Path, unfinished: &Arc<Unfinished>) -> Result<StagedFile, Error> {
-        let target = Target::file(path)?;
+        let target = WriteTarget::file(path)?;
         let failed = |error: io::Error| file_error(&error, Some(&path.display().to_string()));
-        if let Target::Special { path } = &target {
+        if let WriteTarget::Special { path } = &target {
             let handle = fs::OpenOptions::new().write(true).open(path).map_err(failed)?;
             return Ok(StagedFile { handle, staging: None });
         }

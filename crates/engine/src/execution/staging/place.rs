@@ -29,7 +29,7 @@ const ATTEMPTS: usize = 64;
 
 /// A hidden directory, locked while this lives and removed with it.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct StagingDirectory {
     directory: PathBuf,
     /// None where the file system has no locks: nobody sweeps there.
     _lock: Option<File>,
@@ -41,9 +41,9 @@ pub(crate) fn random_name() -> String {
     format!("{:016x}", RandomState::new().build_hasher().finish())
 }
 
-impl Place {
+impl StagingDirectory {
     /// Makes a place in a directory, after a sweep.
-    pub(super) fn create(parent: &Path) -> io::Result<Place> {
+    pub(super) fn create(parent: &Path) -> io::Result<StagingDirectory> {
         sweep(parent);
         for _ in 0..ATTEMPTS {
             let directory = parent.join(format!("{PREFIX}{}", random_name()));
@@ -81,23 +81,23 @@ impl Place {
     }
 
     /// Moves the place into another directory of the same file system.
-    pub(super) fn move_into(&self, directory: &Path) -> io::Result<Place> {
+    pub(super) fn move_into(&self, directory: &Path) -> io::Result<StagingDirectory> {
         let name = self.directory.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let moved = directory.join(name);
         fs::rename(&self.directory, &moved)?;
         let lock = self._lock.as_ref().map(File::try_clone).transpose()?;
-        Ok(Place { directory: moved, _lock: lock })
+        Ok(StagingDirectory { directory: moved, _lock: lock })
     }
 }
 
-impl Drop for Place {
+impl Drop for StagingDirectory {
     fn drop(&mut self) {
         remove(&self.directory);
     }
 }
 
 /// Locks a new directory and makes its inside; nothing if a sweep was faster.
-fn own(directory: &Path) -> io::Result<Option<Place>> {
+fn own(directory: &Path) -> io::Result<Option<StagingDirectory>> {
     let path = directory.join(LOCK);
     let lock = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
         Ok(lock) => lock,
@@ -114,7 +114,7 @@ fn own(directory: &Path) -> io::Result<Option<Place>> {
         // Without a lock file and with something in it, no sweep takes the place.
         fs::remove_file(&path)?;
     }
-    Ok(Some(Place { directory: directory.to_path_buf(), _lock: locked.then_some(lock) }))
+    Ok(Some(StagingDirectory { directory: directory.to_path_buf(), _lock: locked.then_some(lock) }))
 }
 
 /// Tells whether a path still leads to an open file.
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn a_place_is_closed_and_goes_with_its_owner() {
         let parent = tempfile::tempdir().unwrap();
-        let place = Place::create(parent.path()).unwrap();
+        let place = StagingDirectory::create(parent.path()).unwrap();
         assert_eq!(fs::metadata(&place.directory).unwrap().mode() & 0o777, 0o700);
         fs::write(place.rows().join("x"), "1").unwrap();
         drop(place);
@@ -198,8 +198,8 @@ mod tests {
     #[test]
     fn a_sweep_takes_the_dead_and_leaves_the_living() {
         let parent = tempfile::tempdir().unwrap();
-        let living = Place::create(parent.path()).unwrap();
-        let dead = Place::create(parent.path()).unwrap();
+        let living = StagingDirectory::create(parent.path()).unwrap();
+        let dead = StagingDirectory::create(parent.path()).unwrap();
         fs::write(dead.rows().join("x"), "1").unwrap();
         let left = dead.directory.clone();
         // A killed process: the lock is gone, the directory is not.
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn a_sweep_finishes_what_was_complete() {
         let parent = tempfile::tempdir().unwrap();
-        let place = Place::create(parent.path()).unwrap();
+        let place = StagingDirectory::create(parent.path()).unwrap();
         fs::create_dir(place.rows().join("p=1")).unwrap();
         fs::write(place.rows().join("p=1/a.csv"), "1").unwrap();
         fs::write(place.rows().join("b.csv"), "2").unwrap();

@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::place::Place;
+use super::place::StagingDirectory;
 use super::{SINGLE, publish};
 use crate::Error;
 use crate::error::wording::file_error;
@@ -19,7 +19,7 @@ const LINKS: usize = 40;
 
 /// A target, with all links of its last name followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(crate) enum WriteTarget {
     /// One file, new or replaced.
     File { path: PathBuf },
     /// A directory that does not exist yet.
@@ -30,24 +30,24 @@ pub(crate) enum Target {
     Special { path: PathBuf },
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for WriteTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Target::File { path }
-        | Target::NewDirectory { path }
-        | Target::Into { directory: path }
-        | Target::Special { path }) = self;
+        let (WriteTarget::File { path }
+        | WriteTarget::NewDirectory { path }
+        | WriteTarget::Into { directory: path }
+        | WriteTarget::Special { path }) = self;
         write!(f, "{}", path.display())
     }
 }
 
-impl Target {
+impl WriteTarget {
     /// Makes a target of one file.
     ///
     /// # Errors
     /// If it is a directory, or the directory around it is missing.
-    pub(crate) fn file(path: &Path) -> Result<Target, Error> {
+    pub(crate) fn file(path: &Path) -> Result<WriteTarget, Error> {
         if is_special(path) {
-            return Ok(Target::Special { path: path.to_path_buf() });
+            return Ok(WriteTarget::Special { path: path.to_path_buf() });
         }
         if path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
             return Err(Error::input(format!(
@@ -57,16 +57,16 @@ impl Target {
         }
         let path = resolve(path).map_err(|error| file_error(&error, Some(&path.display().to_string())))?;
         require_parent(&path)?;
-        Ok(Target::File { path })
+        Ok(WriteTarget::File { path })
     }
 
     /// Makes a target of a directory of files.
     ///
     /// # Errors
     /// If it is a file, or the directory around it is missing.
-    pub(crate) fn directory(path: &Path) -> Result<Target, Error> {
+    pub(crate) fn directory(path: &Path) -> Result<WriteTarget, Error> {
         if path.is_dir() {
-            return Ok(Target::Into { directory: path.to_path_buf() });
+            return Ok(WriteTarget::Into { directory: path.to_path_buf() });
         }
         if fs::symlink_metadata(path).is_ok() {
             return Err(Error::input(format!(
@@ -75,36 +75,36 @@ impl Target {
             )));
         }
         require_parent(path)?;
-        Ok(Target::NewDirectory { path: path.to_path_buf() })
+        Ok(WriteTarget::NewDirectory { path: path.to_path_buf() })
     }
 
     /// Returns the directory in which to stage: on the same file system, so that a rename suffices.
     pub(super) fn staging_directory(&self) -> PathBuf {
         match self {
-            Target::File { path } | Target::NewDirectory { path } => publish::parent(path).to_path_buf(),
-            Target::Into { directory } => directory.clone(),
-            Target::Special { .. } => std::env::temp_dir(),
+            WriteTarget::File { path } | WriteTarget::NewDirectory { path } => publish::parent(path).to_path_buf(),
+            WriteTarget::Into { directory } => directory.clone(),
+            WriteTarget::Special { .. } => std::env::temp_dir(),
         }
     }
 
     /// Makes the directory that files go into, where it is missing; tells whether it was.
     pub(super) fn prepare(&self) -> io::Result<bool> {
         match self {
-            Target::Into { directory } if !directory.is_dir() => fs::create_dir(directory).map(|()| true),
+            WriteTarget::Into { directory } if !directory.is_dir() => fs::create_dir(directory).map(|()| true),
             _ => Ok(false),
         }
     }
 
     /// Puts staged rows in place, whole or not at all.
-    pub(super) fn publish(&self, place: &Place) -> io::Result<()> {
+    pub(super) fn publish(&self, place: &StagingDirectory) -> io::Result<()> {
         let rows = place.rows();
         match self {
-            Target::File { path } => publish::as_file(&rows.join(SINGLE), path),
-            Target::Special { path } => {
+            WriteTarget::File { path } => publish::as_file(&rows.join(SINGLE), path),
+            WriteTarget::Special { path } => {
                 let mut output = File::options().write(true).open(path)?;
                 io::copy(&mut File::open(rows.join(SINGLE))?, &mut output).map(drop)
             }
-            Target::NewDirectory { path } => {
+            WriteTarget::NewDirectory { path } => {
                 publish::flushed_files(&rows)?;
                 match fs::rename(&rows, path) {
                     Ok(()) => publish::sync_directory(publish::parent(path)),
@@ -113,13 +113,13 @@ impl Target {
                     Err(error) => Err(error),
                 }
             }
-            Target::Into { directory } => several(place, directory),
+            WriteTarget::Into { directory } => several(place, directory),
         }
     }
 }
 
 /// Moves rows into a directory; a mark says that they are complete, should we be killed between two renames.
-fn several(place: &Place, directory: &Path) -> io::Result<()> {
+fn several(place: &StagingDirectory, directory: &Path) -> io::Result<()> {
     let marked = publish::flushed_files(&place.rows())?.len() > 1;
     if marked {
         place.mark_complete()?;
@@ -178,11 +178,11 @@ mod tests {
         symlink("d/b", place.path().join("a")).unwrap();
         symlink("c", place.path().join("d/b")).unwrap();
         let end = place.path().join("d/c");
-        assert_eq!(Target::file(&place.path().join("a")).unwrap(), Target::File { path: end.clone() });
+        assert_eq!(WriteTarget::file(&place.path().join("a")).unwrap(), WriteTarget::File { path: end.clone() });
         fs::write(&end, "").unwrap();
-        assert_eq!(Target::file(&place.path().join("a")).unwrap(), Target::File { path: end });
+        assert_eq!(WriteTarget::file(&place.path().join("a")).unwrap(), WriteTarget::File { path: end });
         symlink("loop", place.path().join("loop")).unwrap();
-        Target::file(&place.path().join("loop")).unwrap_err();
-        assert!(matches!(Target::file(Path::new("/dev/null")).unwrap(), Target::Special { .. }));
+        WriteTarget::file(&place.path().join("loop")).unwrap_err();
+        assert!(matches!(WriteTarget::file(Path::new("/dev/null")).unwrap(), WriteTarget::Special { .. }));
     }
 }

@@ -9,7 +9,7 @@ use tandem_pipeline::{DateField, Expr, Function};
 
 use crate::planning::tree::{
     Registry,
-    node::{ColumnId, Kind, Node, references},
+    node::{ColumnId, JoinRows, Node, references},
 };
 
 /// Rows assumed of what the host hands in.
@@ -48,11 +48,11 @@ impl<'a> Estimator<'a> {
             Node::Join(join) => {
                 let mut produced = self.produced(&join.left);
                 match join.kind {
-                    Kind::Semi | Kind::Anti => {}
-                    Kind::Mark(mark) => {
+                    JoinRows::Semi | JoinRows::Anti => {}
+                    JoinRows::Mark(mark) => {
                         produced.insert(mark);
                     }
-                    Kind::Inner | Kind::Left | Kind::Full => produced.extend(self.produced(&join.right)),
+                    JoinRows::Inner | JoinRows::Left | JoinRows::Full => produced.extend(self.produced(&join.right)),
                 }
                 produced
             }
@@ -75,11 +75,11 @@ impl<'a> Estimator<'a> {
                 let condition = if join.residual.is_some() { UNKNOWN_CONDITION } else { 1.0 };
                 let pairs = || left * right / self.key_domain(&join.on, &join.left, &join.right) * condition;
                 match join.kind {
-                    Kind::Inner => pairs(),
-                    Kind::Left => pairs().max(left),
-                    Kind::Full => pairs().max(left + right),
-                    Kind::Mark(_) => left,
-                    Kind::Semi | Kind::Anti => left * self.kept(&join.on, &join.left, &join.right, join.kind),
+                    JoinRows::Inner => pairs(),
+                    JoinRows::Left => pairs().max(left),
+                    JoinRows::Full => pairs().max(left + right),
+                    JoinRows::Mark(_) => left,
+                    JoinRows::Semi | JoinRows::Anti => left * self.kept(&join.on, &join.left, &join.right, join.kind),
                 }
             }
             Node::Aggregate { input, keys, .. } => {
@@ -100,7 +100,7 @@ impl<'a> Estimator<'a> {
         match node {
             Node::Scan { scan, .. } => self.registry.scans[*scan].stats.rows,
             Node::Filter { input, .. } | Node::Let { input, .. } | Node::Sort { input, .. } => self.base_rows(input),
-            Node::Join(join) if matches!(join.kind, Kind::Semi | Kind::Anti | Kind::Mark(_)) => {
+            Node::Join(join) if matches!(join.kind, JoinRows::Semi | JoinRows::Anti | JoinRows::Mark(_)) => {
                 self.base_rows(&join.left)
             }
             other => self.rows(other),
@@ -168,7 +168,7 @@ impl<'a> Estimator<'a> {
     }
 
     /// Estimates the share of left rows that a semi or anti join keeps.
-    pub(crate) fn kept(&self, on: &[(Expr, Expr)], left: &Node, right: &Node, kind: Kind) -> f64 {
+    pub(crate) fn kept(&self, on: &[(Expr, Expr)], left: &Node, right: &Node, kind: JoinRows) -> f64 {
         if on.is_empty() {
             return UNKNOWN_CONDITION;
         }
@@ -181,7 +181,7 @@ impl<'a> Estimator<'a> {
         let matched = (f64::min(right_keys, right_rows) / f64::min(left_keys, left_rows).max(1.0)).min(1.0);
         match kind {
             // An anti join that seems to drop everything was written for the rows it keeps.
-            Kind::Anti => (1.0 - matched).max(0.1),
+            JoinRows::Anti => (1.0 - matched).max(0.1),
             _ => matched,
         }
     }
@@ -208,15 +208,15 @@ impl<'a> Estimator<'a> {
                 let lefts: Vec<&Expr> = join.on.iter().map(|(left, _)| left).collect();
                 let rights: Vec<&Expr> = join.on.iter().map(|(_, right)| right).collect();
                 match join.kind {
-                    Kind::Semi | Kind::Anti | Kind::Mark(_) => self.unique_columns(&join.left, columns),
+                    JoinRows::Semi | JoinRows::Anti | JoinRows::Mark(_) => self.unique_columns(&join.left, columns),
                     // Nulls may occur more than once in what is unique, and here they match.
-                    Kind::Left | Kind::Inner if join.null_equals_null => false,
-                    Kind::Left => self.unique_columns(&join.left, columns) && self.unique(&join.right, &rights),
-                    Kind::Inner => {
+                    JoinRows::Left | JoinRows::Inner if join.null_equals_null => false,
+                    JoinRows::Left => self.unique_columns(&join.left, columns) && self.unique(&join.right, &rights),
+                    JoinRows::Inner => {
                         (self.unique_columns(&join.left, columns) && self.unique(&join.right, &rights))
                             || (self.unique_columns(&join.right, columns) && self.unique(&join.left, &lefts))
                     }
-                    Kind::Full => false,
+                    JoinRows::Full => false,
                 }
             }
             Node::Values { rows, .. } => rows.len() <= 1,

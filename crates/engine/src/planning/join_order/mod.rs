@@ -16,7 +16,7 @@ pub(crate) use estimate::Estimator;
 
 use crate::planning::tree::{
     Registry,
-    node::{Join, Kind, Node},
+    node::{Join, JoinRows, Node},
 };
 
 /// How much more a row costs to put into a build than to look up in one: it is hashed, written and read again.
@@ -60,12 +60,12 @@ pub(crate) fn choose_side(estimator: &Estimator<'_>, mut join: Join) -> Join {
     join.swap = match join.kind {
         // A null-aware join asks whether the other side has nulls, a mark join marks rows as they pass.
         _ if join.null_aware => false,
-        Kind::Mark(_) => false,
+        JoinRows::Mark(_) => false,
         // The value of a subquery joins without keys: one row is built.
-        _ if join.on.is_empty() => left < right && join.kind == Kind::Inner,
-        Kind::Inner | Kind::Full => left < right,
+        _ if join.on.is_empty() => left < right && join.kind == JoinRows::Inner,
+        JoinRows::Inner | JoinRows::Full => left < right,
         // The kept side carries all its columns through the build, so it should be clearly smaller.
-        Kind::Left | Kind::Semi | Kind::Anti => left * 2.0 < right,
+        JoinRows::Left | JoinRows::Semi | JoinRows::Anti => left * 2.0 < right,
     };
     join
 }

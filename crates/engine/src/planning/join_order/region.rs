@@ -15,7 +15,7 @@ use super::{
     order_node,
 };
 use crate::planning::tree::{
-    node::{ColumnId, Join, Kind, Node, conjuncts, references},
+    node::{ColumnId, Join, JoinRows, Node, conjuncts, references},
     substitute,
 };
 
@@ -24,7 +24,7 @@ const WORTH_FIRST: f64 = 0.5;
 
 /// A semi or anti join without its left side.
 struct Reducer {
-    kind: Kind,
+    kind: JoinRows,
     right: Node,
     on: Vec<(Expr, Expr)>,
     residual: Option<Expr>,
@@ -46,9 +46,9 @@ struct Region {
 pub(super) fn begins(node: &Node) -> bool {
     match node {
         Node::Join(join) => match join.kind {
-            Kind::Inner => !join.null_equals_null,
-            Kind::Semi | Kind::Anti => true,
-            Kind::Left | Kind::Full | Kind::Mark(_) => false,
+            JoinRows::Inner => !join.null_equals_null,
+            JoinRows::Semi | JoinRows::Anti => true,
+            JoinRows::Left | JoinRows::Full | JoinRows::Mark(_) => false,
         },
         Node::Filter { input, .. } | Node::Let { input, .. } => begins(input),
         _ => false,
@@ -82,7 +82,7 @@ impl Region {
             Node::Join(join) => {
                 let Join { kind, left, right, on, residual, null_equals_null, null_aware, .. } = *join;
                 self.take(estimator, left);
-                if kind == Kind::Inner {
+                if kind == JoinRows::Inner {
                     self.take(estimator, right);
                     self.equalities.extend(on);
                     self.conditions.extend(residual.into_iter().flat_map(conjuncts));
@@ -266,7 +266,7 @@ fn build(tree: &Tree, relations: &mut [Option<Node>], classes: &Classes, spannin
 
 fn inner(left: Node, right: Node, on: Vec<(Expr, Expr)>) -> Node {
     Node::Join(Box::new(Join {
-        kind: Kind::Inner,
+        kind: JoinRows::Inner,
         left,
         right,
         on,

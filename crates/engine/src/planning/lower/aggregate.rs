@@ -12,13 +12,13 @@ use tandem_column::Type;
 use tandem_pipeline::{AggregateFunction, Arithmetic, ArithmeticOperator, Expr as Lowered, Failure, Overflow};
 
 use super::{
-    context::Context,
+    context::LoweringContext,
     expression::Scope,
     literal::kind_of,
     plan::{Relation, unalias},
     typed::Typed,
 };
-use crate::planning::tree::node::{Aggregate, ColumnId, Node};
+use crate::planning::tree::node::{AggregateCall, ColumnId, Node};
 
 /// The digits a decimal holds at most.
 const DECIMAL_DIGITS: u8 = 38;
@@ -28,10 +28,10 @@ const DECIMAL_DIGITS: u8 = 38;
 struct Around {
     before: Vec<(ColumnId, Lowered)>,
     after: Vec<(ColumnId, Lowered)>,
-    aggregates: Vec<Aggregate>,
+    aggregates: Vec<AggregateCall>,
 }
 
-impl Context<'_> {
+impl LoweringContext<'_> {
     /// Lowers an aggregation and what is below it.
     pub(crate) fn aggregate(&mut self, plan: &PlanAggregate) -> Result<Relation, String> {
         if plan.group_expr.iter().any(|expr| matches!(expr, Expr::GroupingSet(_))) {
@@ -141,15 +141,21 @@ impl Context<'_> {
     }
 
     /// Makes an aggregate with a column of its own.
-    fn make(&mut self, function: AggregateFunction, argument: Option<ColumnId>, kind: Type, name: &str) -> Aggregate {
+    fn make(
+        &mut self,
+        function: AggregateFunction,
+        argument: Option<ColumnId>,
+        kind: Type,
+        name: &str,
+    ) -> AggregateCall {
         let counts = matches!(function, AggregateFunction::Count | AggregateFunction::CountRows);
         let output = self.column(name, kind.clone(), !counts);
         let overflow = Overflow::Error;
-        Aggregate { output, function, argument, distinct: false, filter: None, kind, overflow }
+        AggregateCall { output, function, argument, distinct: false, filter: None, kind, overflow }
     }
 
     /// Adds an aggregate unless the same one is there, and returns its column.
-    fn push(&mut self, around: &mut Around, aggregate: Aggregate) -> ColumnId {
+    fn push(&mut self, around: &mut Around, aggregate: AggregateCall) -> ColumnId {
         let same = around.aggregates.iter().find(|known| {
             known.function == aggregate.function
                 && known.argument == aggregate.argument

@@ -8,7 +8,7 @@ use crate::planning::{
 };
 
 /// The state of lowering one plan.
-pub(crate) struct Context<'a> {
+pub(crate) struct LoweringContext<'a> {
     pub resolver: &'a dyn TableResolver,
     /// The columns, scans and inputs made so far.
     pub registry: Registry,
@@ -16,9 +16,9 @@ pub(crate) struct Context<'a> {
     pub depth: usize,
 }
 
-impl<'a> Context<'a> {
+impl<'a> LoweringContext<'a> {
     pub(crate) fn new(resolver: &'a dyn TableResolver) -> Self {
-        Context { resolver, registry: Registry::default(), depth: 0 }
+        LoweringContext { resolver, registry: Registry::default(), depth: 0 }
     }
 
     /// Makes a column.

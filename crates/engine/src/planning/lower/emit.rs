@@ -18,7 +18,7 @@ use crate::planning::{
     join_order::Estimator,
     tree::{
         Registry,
-        node::{Aggregate, ColumnId, Join, Kind, Node, Order, references},
+        node::{AggregateCall, ColumnId, Join, JoinRows, Node, OrderBy, references},
         substitute,
     },
 };
@@ -259,21 +259,21 @@ impl Emitter<'_> {
         let from_build = self.estimator.produced(build);
         let residual_needs: Vec<ColumnId> = join.residual.iter().flat_map(references).collect();
         let (mut kind, keeps_probe, keeps_build) = match (join.kind, join.swap) {
-            (Kind::Inner, _) => (JoinKind::Inner, true, true),
-            (Kind::Left, false) => (JoinKind::Left, true, true),
-            (Kind::Left, true) => (JoinKind::Right, true, true),
-            (Kind::Full, _) => (JoinKind::Full, true, true),
-            (Kind::Semi, false) => (JoinKind::Semi, true, false),
-            (Kind::Semi, true) => (JoinKind::RightSemi, false, true),
-            (Kind::Anti, false) => (JoinKind::Anti, true, false),
-            (Kind::Anti, true) => (JoinKind::RightAnti, false, true),
-            (Kind::Mark(_), false) => (JoinKind::Mark, true, false),
-            (Kind::Mark(_), true) => return Err("a mark join cannot build its left side".to_string()),
+            (JoinRows::Inner, _) => (JoinKind::Inner, true, true),
+            (JoinRows::Left, false) => (JoinKind::Left, true, true),
+            (JoinRows::Left, true) => (JoinKind::Right, true, true),
+            (JoinRows::Full, _) => (JoinKind::Full, true, true),
+            (JoinRows::Semi, false) => (JoinKind::Semi, true, false),
+            (JoinRows::Semi, true) => (JoinKind::RightSemi, false, true),
+            (JoinRows::Anti, false) => (JoinKind::Anti, true, false),
+            (JoinRows::Anti, true) => (JoinKind::RightAnti, false, true),
+            (JoinRows::Mark(_), false) => (JoinKind::Mark, true, false),
+            (JoinRows::Mark(_), true) => return Err("a mark join cannot build its left side".to_string()),
         };
 
         // An inner join's keys are equal: a key column of the build is the probe's column under another id.
         let mut aliases: BTreeMap<ColumnId, ColumnId> = BTreeMap::new();
-        if join.kind == Kind::Inner && !join.null_equals_null {
+        if join.kind == JoinRows::Inner && !join.null_equals_null {
             for (probe_key, build_key) in &keys {
                 if let (Expr::Slot(probe_key), Expr::Slot(build_key)) = (probe_key, build_key) {
                     aliases.insert(*build_key, *probe_key);
@@ -301,7 +301,7 @@ impl Emitter<'_> {
         probe_need.extend(&residual_needs);
         let probe_need: Vec<ColumnId> = probe_need
             .into_iter()
-            .filter(|column| !from_build.contains(column) && join.kind != Kind::Mark(*column))
+            .filter(|column| !from_build.contains(column) && join.kind != JoinRows::Mark(*column))
             .collect();
         let mut open = self.open(probe, &union(&probe_need, keys.iter().map(|(key, _)| *key)))?;
         let built = self.build(build, keys.iter().map(|(_, key)| *key), &payload)?;
@@ -335,7 +335,7 @@ impl Emitter<'_> {
             let nullable = slot.nullable || matches!(kind, JoinKind::Left | JoinKind::Full);
             open.add(*column, Slot { nullable, ..slot });
         }
-        if let Kind::Mark(column) = join.kind {
+        if let JoinRows::Mark(column) = join.kind {
             let nullable = join.null_aware;
             let name = self.registry.columns[column].name.clone();
             open.add(column, Slot { name, kind: Type::Boolean, nullable });
@@ -371,11 +371,11 @@ impl Emitter<'_> {
         &mut self,
         input: &Node,
         keys: &[ColumnId],
-        aggregates: &[Aggregate],
+        aggregates: &[AggregateCall],
         need: &[ColumnId],
         rows: f64,
     ) -> Result<Stream, String> {
-        let mut live: Vec<&Aggregate> =
+        let mut live: Vec<&AggregateCall> =
             aggregates.iter().filter(|aggregate| need.contains(&aggregate.output)).collect();
         if keys.is_empty() && live.is_empty() {
             live.extend(aggregates.first());
@@ -403,7 +403,7 @@ impl Emitter<'_> {
     fn sort(
         &mut self,
         input: &Node,
-        keys: &[Order],
+        keys: &[OrderBy],
         skip: usize,
         fetch: Option<usize>,
         need: &[ColumnId],

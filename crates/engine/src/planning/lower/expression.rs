@@ -13,7 +13,7 @@ use tandem_pipeline::{
 };
 
 use super::{
-    context::Context,
+    context::LoweringContext,
     literal::{kind_of, literal},
     plan::unalias,
     typed::{Typed, comparison},
@@ -42,7 +42,7 @@ impl<'s> Scope<'s> {
     }
 }
 
-impl Context<'_> {
+impl LoweringContext<'_> {
     /// Lowers a boolean expression.
     pub(crate) fn condition(&mut self, scope: &mut Scope<'_>, expr: &Expr) -> Result<Lowered, String> {
         Ok(self.truth(scope, expr)?.expr)

@@ -11,10 +11,10 @@ use tandem_pipeline::{
     scalar::pattern::Pattern,
 };
 
-use super::{context::Context, expression::Scope, literal::literal, typed::Typed};
+use super::{context::LoweringContext, expression::Scope, literal::literal, typed::Typed};
 use crate::functions::date_field;
 
-impl Context<'_> {
+impl LoweringContext<'_> {
     /// Lowers a call of a scalar function.
     pub(crate) fn function(
         &mut self,

@@ -25,7 +25,7 @@ use crate::planning::{
     table_stats::TableResolver,
     tree::{InputInfo, node::Node},
 };
-use context::Context;
+use context::LoweringContext;
 
 /// A plan as a query, and what it needs around it.
 pub(crate) struct Lowered {
@@ -61,7 +61,7 @@ pub(crate) fn lower(
     let name = plan::name(plan);
     let reject = |reason: String| Reason::new(name.clone(), reason);
 
-    let mut context = Context::new(resolver);
+    let mut context = LoweringContext::new(resolver);
     let lowered = context.plan(plan)?;
     if !worthwhile(&lowered.node, options) {
         return Err(reject("its input runs on the host".to_string()));

@@ -13,12 +13,12 @@ use datafusion::{
 use tandem_column::Type;
 use tandem_pipeline::{Expr as Lowered, Slot};
 
-use super::{context::Context, expression::Scope, literal::kind_of, typed::Typed};
+use super::{context::LoweringContext, expression::Scope, literal::kind_of, typed::Typed};
 use crate::planning::{
     reason::Reason,
     tree::{
-        ColumnInfo, InputInfo, ScanInfo,
-        node::{ColumnId, Join, Kind, Node, Order, conjuncts},
+        InputInfo, ScanInfo, TreeColumn,
+        node::{ColumnId, Join, JoinRows, Node, OrderBy, conjuncts},
     },
 };
 
@@ -42,7 +42,7 @@ pub(crate) fn name(plan: &LogicalPlan) -> String {
     }
 }
 
-impl Context<'_> {
+impl LoweringContext<'_> {
     /// Lowers a plan, or tells why its root cannot be lowered.
     pub(crate) fn plan(&mut self, plan: &LogicalPlan) -> Result<Relation, Reason> {
         let result = match plan {
@@ -96,7 +96,7 @@ impl Context<'_> {
 
     /// Makes a column for each field of a schema.
     fn fields(&mut self, schema: &DFSchema) -> Vec<ColumnId> {
-        let field = |field: &Arc<arrow::datatypes::Field>| ColumnInfo {
+        let field = |field: &Arc<arrow::datatypes::Field>| TreeColumn {
             name: field.name().clone(),
             kind: kind_of(field.data_type()),
             nullable: field.is_nullable(),
@@ -118,7 +118,7 @@ impl Context<'_> {
             let kind = kind_of(field.data_type()).and_then(|kind| {
                 if kind == held.kind { Ok(kind) } else { Err(format!("it is held as {}", held.kind)) }
             });
-            self.registry.columns.push(ColumnInfo {
+            self.registry.columns.push(TreeColumn {
                 name: field.name().clone(),
                 kind,
                 nullable: field.is_nullable(),
@@ -225,7 +225,7 @@ impl Context<'_> {
     pub(crate) fn attach(&mut self, mut node: Node, scope: Scope<'_>) -> Result<Node, String> {
         for (_, subquery, _) in scope.subqueries {
             node = Node::Join(Box::new(Join {
-                kind: Kind::Left,
+                kind: JoinRows::Left,
                 left: node,
                 right: subquery,
                 on: vec![],
@@ -293,29 +293,29 @@ impl Context<'_> {
         let both = || left.columns.iter().chain(&right.columns).copied().collect::<Vec<_>>();
         let (mut null_left, mut null_right) = (false, false);
         let (kind, flip, columns) = match join.join_type {
-            Inner => (Kind::Inner, false, both()),
+            Inner => (JoinRows::Inner, false, both()),
             Left => {
                 null_right = true;
-                (Kind::Left, false, both())
+                (JoinRows::Left, false, both())
             }
             Right => {
                 null_left = true;
-                (Kind::Left, true, both())
+                (JoinRows::Left, true, both())
             }
             Full => {
                 (null_left, null_right) = (true, true);
-                (Kind::Full, false, both())
+                (JoinRows::Full, false, both())
             }
-            LeftSemi => (Kind::Semi, false, left.columns.clone()),
-            RightSemi => (Kind::Semi, true, right.columns.clone()),
-            LeftAnti => (Kind::Anti, false, left.columns.clone()),
-            RightAnti => (Kind::Anti, true, right.columns.clone()),
+            LeftSemi => (JoinRows::Semi, false, left.columns.clone()),
+            RightSemi => (JoinRows::Semi, true, right.columns.clone()),
+            LeftAnti => (JoinRows::Anti, false, left.columns.clone()),
+            RightAnti => (JoinRows::Anti, true, right.columns.clone()),
             LeftMark | RightMark => {
                 let flip = join.join_type == RightMark;
                 let mark = self.column("mark", Type::Boolean, false);
                 let mut columns = if flip { right.columns.clone() } else { left.columns.clone() };
                 columns.push(mark);
-                (Kind::Mark(mark), flip, columns)
+                (JoinRows::Mark(mark), flip, columns)
             }
         };
         for (set, side) in [(null_left, &left), (null_right, &right)] {
@@ -392,7 +392,7 @@ impl Context<'_> {
             if kind == Type::Interval {
                 return Err("intervals are ordered on the host".to_string());
             }
-            keys.push(Order { column, descending: !key.asc, nulls_first: key.nulls_first });
+            keys.push(OrderBy { column, descending: !key.asc, nulls_first: key.nulls_first });
         }
         let input = self.attach(relation.node, scope)?.extend(computed);
         let node = Node::Sort { input: Box::new(input), keys, skip: 0, fetch };
@@ -458,7 +458,7 @@ impl Context<'_> {
 /// Moves what an inner join's residual says about equality to its keys.
 fn simplify(node: Node) -> Node {
     match node {
-        Node::Join(mut join) if join.kind == Kind::Inner && join.on.is_empty() && !join.null_equals_null => {
+        Node::Join(mut join) if join.kind == JoinRows::Inner && join.on.is_empty() && !join.null_equals_null => {
             // Equalities hidden in a residual are found again when joins are ordered; here it becomes a filter.
             match join.residual.take() {
                 Some(residual) => Node::Join(join).filter(conjuncts(residual)),

@@ -20,7 +20,7 @@ pub(crate) use visit::{may_fail, substitute, visit};
 
 /// A column of the tree.
 #[derive(Clone, Debug)]
-pub(crate) struct ColumnInfo {
+pub(crate) struct TreeColumn {
     /// A name for people.
     pub name: String,
     /// Its type, or why Tandem cannot compute with it.
@@ -56,7 +56,7 @@ pub(crate) struct InputInfo {
 /// What the numbers in a tree stand for.
 #[derive(Default)]
 pub(crate) struct Registry {
-    pub columns: Vec<ColumnInfo>,
+    pub columns: Vec<TreeColumn>,
     pub scans: Vec<ScanInfo>,
     pub inputs: Vec<InputInfo>,
 }
@@ -71,7 +71,7 @@ pub(crate) struct Mark {
 impl Registry {
     /// Makes a column.
     pub(crate) fn column(&mut self, name: impl Into<String>, kind: Type, nullable: bool) -> ColumnId {
-        self.columns.push(ColumnInfo { name: name.into(), kind: Ok(kind), nullable, origin: None });
+        self.columns.push(TreeColumn { name: name.into(), kind: Ok(kind), nullable, origin: None });
         self.columns.len() - 1
     }
 

@@ -23,8 +23,8 @@ pub(crate) enum Node {
     Filter { input: Box<Node>, predicates: Vec<Expr> }, // rows where all are true
     Let { input: Box<Node>, columns: Vec<(ColumnId, Expr)> }, // adds columns; all see only the input's
     Join(Box<Join>),                          // two inputs
-    Aggregate { input: Box<Node>, keys: Vec<ColumnId>, aggregates: Vec<Aggregate> }, // keys keep their ids
-    Sort { input: Box<Node>, keys: Vec<Order>, skip: usize, fetch: Option<usize> },
+    Aggregate { input: Box<Node>, keys: Vec<ColumnId>, aggregates: Vec<AggregateCall> }, // keys keep their ids
+    Sort { input: Box<Node>, keys: Vec<OrderBy>, skip: usize, fetch: Option<usize> },
     Limit { input: Box<Node>, skip: usize, fetch: Option<usize> },
     Union { inputs: Vec<(Node, Vec<ColumnId>)>, columns: Vec<ColumnId> }, // one after the other, column by column
 }
@@ -32,7 +32,7 @@ pub(crate) enum Node {
 /// A join; the left side's rows are those that outer, semi, anti and mark joins keep.
 #[derive(Clone, Debug)]
 pub(crate) struct Join {
-    pub kind: Kind,
+    pub kind: JoinRows,
     pub left: Node,
     pub right: Node,
     /// Equal expressions: of the left side, of the right side.
@@ -47,7 +47,7 @@ pub(crate) struct Join {
 
 /// Which rows a join gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum JoinRows {
     Inner,
     Left,
     Full,
@@ -58,7 +58,7 @@ pub(crate) enum Kind {
 
 /// One aggregate; the meaning of each field is that of [`tandem_pipeline::Aggregate`].
 #[derive(Clone, Debug)]
-pub(crate) struct Aggregate {
+pub(crate) struct AggregateCall {
     pub output: ColumnId,
     pub function: AggregateFunction,
     pub argument: Option<ColumnId>,
@@ -70,7 +70,7 @@ pub(crate) struct Aggregate {
 
 /// One ordering key.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Order {
+pub(crate) struct OrderBy {
     pub column: ColumnId,
     pub descending: bool,
     pub nulls_first: bool,
