@@ -76,7 +76,7 @@ fn sum(argument: usize, narrow: bool) -> PlannedAggregate {
         kind: Type::Int64,
         overflow: Overflow::Error,
     };
-    PlannedAggregate { aggregate, argument: Type::Null, narrow, total: false, dictionary: None }
+    PlannedAggregate { aggregate, argument: Type::Null, narrow, total: false, counted_by: None, dictionary: None }
 }
 
 fn code(width: usize) -> tandem_column::Result<ColumnLayout> {
@@ -160,6 +160,7 @@ fn finishing(hashed: bool) -> Plan {
         argument: Type::Null,
         narrow,
         total: false,
+        counted_by: None,
         dictionary: None,
     };
     use AggregateFunction as F;

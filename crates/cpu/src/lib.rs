@@ -10,6 +10,7 @@ mod contribution;
 pub mod evaluate;
 mod finish;
 mod frame;
+mod hash;
 mod job;
 mod kernel;
 mod lookup;

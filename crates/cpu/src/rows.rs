@@ -1,13 +1,16 @@
 //! Rows kept by a sink until its last morsel: chunks of vectors, and the tables made of them.
 
-use std::{rc::Rc, sync::Arc};
+use std::{
+    rc::Rc,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
 
 use tandem_column::{
     AlignedVec, Buffer, Codes, Column, ColumnStatistics, Data, Field, PART_ROWS, Part, Result, Table, Type,
 };
 use tandem_pipeline::{Slot, SlotId, Value};
 
-use crate::{MemoryBudget, Reservation, Values, Vector, arrange::validity, evaluate::Slots};
+use crate::{MemoryBudget, Reservation, Values, Vector, arrange::validity, evaluate::Slots, settings::ParallelTasks};
 
 /// Rows of some values, in chunks that remember their morsel.
 #[derive(Debug)]
@@ -49,7 +52,7 @@ impl Rows {
     /// # Errors
     /// Exhausted if the memory budget is used up.
     pub fn push(&mut self, morsel: usize, rows: usize, vectors: &[Rc<Vector>]) -> Result<()> {
-        self.bytes += vectors.iter().map(|v| byte_len(v)).sum::<usize>();
+        self.bytes += vectors.iter().map(|vector| vector.held_bytes()).sum::<usize>();
         self.reservation.grow_to(self.bytes)?;
         match self.chunks.last_mut() {
             Some(chunk) if chunk.morsel == morsel => {
@@ -82,7 +85,7 @@ impl Rows {
 
     /// Replaces everything by the given rows.
     pub(crate) fn replace(&mut self, rows: usize, vectors: Vec<Vector>) {
-        self.bytes = vectors.iter().map(byte_len).sum();
+        self.bytes = vectors.iter().map(Vector::held_bytes).sum();
         self.chunks = vec![Chunk { morsel: 0, rows, vectors }];
     }
 
@@ -115,18 +118,6 @@ pub(crate) fn concat_all(kinds: &[Type], collected: Vec<Rows>) -> (usize, Vec<Ve
     (rows, all)
 }
 
-fn byte_len(vector: &Vector) -> usize {
-    let values = match &vector.values {
-        Values::Boolean(v) => v.len(),
-        Values::Int(v) => v.len() * 8,
-        Values::Wide(v) => v.len() * 16,
-        Values::Float(v) => v.len() * 8,
-        Values::Code { codes, .. } => codes.len() * 4,
-        Values::Bytes(v) => v.parts().1.len() + v.len() * 8,
-    };
-    values + vector.valid.as_ref().map_or(0, Vec::len)
-}
-
 /// Makes a column of a vector's values, without block statistics.
 pub fn to_column(vector: &mut Vector, kind: &Type) -> Column {
     vector.clear_nulls();
@@ -150,40 +141,82 @@ pub fn to_column(vector: &mut Vector, kind: &Type) -> Column {
     }
 }
 
-/// Makes a table of chunks, joining small ones; strings keep their dictionary only if all chunks share it.
-pub(crate) fn to_table(schema: Arc<[Field]>, chunks: Vec<Chunk>) -> Table {
-    let mut joined: Vec<Chunk> = Vec::new();
-    for chunk in chunks.into_iter().filter(|c| c.rows > 0) {
+/// Makes a table of chunks on all workers, joining small ones; strings keep their dictionary only if all chunks share it.
+///
+/// # Errors
+/// What stops the workers: cancellation.
+pub(crate) fn to_table(schema: Arc<[Field]>, chunks: Vec<Chunk>, parallel: ParallelTasks<'_>) -> Result<Table> {
+    let mut joined: Vec<Vec<Chunk>> = Vec::new();
+    let mut last_rows = 0;
+    for chunk in chunks.into_iter().filter(|chunk| chunk.rows > 0) {
         match joined.last_mut() {
-            Some(last) if last.rows + chunk.rows <= PART_ROWS / 4 => {
-                last.rows += chunk.rows;
-                last.vectors.iter_mut().zip(&chunk.vectors).for_each(|(to, from)| to.append(from));
+            Some(last) if last_rows + chunk.rows <= PART_ROWS / 4 => {
+                last_rows += chunk.rows;
+                last.push(chunk);
             }
-            _ => joined.push(chunk),
+            _ => {
+                last_rows = chunk.rows;
+                joined.push(vec![chunk]);
+            }
         }
     }
-    for column in 0..schema.len() {
-        let mut dictionaries = joined.iter().map(|c| match &c.vectors[column].values {
-            Values::Code { dictionary, .. } => Some(dictionary.clone()),
-            _ => None,
-        });
-        let first = dictionaries.next().flatten();
-        let shared = dictionaries.all(|d| match (&d, &first) {
-            (Some(d), Some(first)) => Arc::ptr_eq(d, first),
-            (None, None) => true,
-            _ => false,
-        });
-        if !shared {
-            joined.iter_mut().for_each(|chunk| chunk.vectors[column].decode());
-        }
-    }
-    let parts = joined.into_iter().map(|mut chunk| {
-        let columns = chunk.vectors.iter_mut().zip(schema.iter());
-        let columns = columns.map(|(vector, field)| Arc::new(to_column(vector, &field.kind))).collect();
-        Arc::new(Part { rows: chunk.rows, columns })
+    let shared: Vec<bool> = (0..schema.len()).map(|column| share_dictionary(joined.iter().flatten(), column)).collect();
+    let joined: Vec<Mutex<Vec<Chunk>>> = joined.into_iter().map(Mutex::new).collect();
+    let parts: Vec<OnceLock<PartWithRanges>> = joined.iter().map(|_| OnceLock::new()).collect();
+    parallel(joined.len(), &|index| {
+        let chunks = std::mem::take(&mut *joined[index].lock().unwrap_or_else(PoisonError::into_inner));
+        parts[index].get_or_init(|| to_part(&schema, chunks, &shared));
+        Ok(())
+    })?;
+    let parts: Vec<PartWithRanges> = parts.into_iter().filter_map(OnceLock::into_inner).collect();
+    let statistics = (0..schema.len()).map(|column| {
+        let nulls = parts.iter().map(|(part, _)| part.columns[column].null_count()).sum();
+        let whole = parts.iter().all(|(part, _)| matches!(part.columns[column].data, Data::Int { .. }));
+        let ranges = parts.iter().filter(|_| whole).filter_map(|(_, ranges)| ranges[column]);
+        let range = ranges.reduce(|(low, high), (l, h)| (low.min(l), high.max(h)));
+        ColumnStatistics { range, nulls, ..Default::default() }
     });
-    let parts: Vec<Arc<Part>> = parts.collect();
-    Table { statistics: statistics(&schema, &parts), schema: schema.clone(), parts }
+    let statistics = statistics.collect();
+    Ok(Table { statistics, schema, parts: parts.into_iter().map(|(part, _)| part).collect() })
+}
+
+/// A part, and the ranges of its integer columns, which later pipelines make their choices by.
+type PartWithRanges = (Arc<Part>, Vec<Option<(i64, i64)>>);
+
+/// Tells whether all chunks have codes of one dictionary in a column, or none has codes.
+fn share_dictionary<'c>(chunks: impl Iterator<Item = &'c Chunk>, column: usize) -> bool {
+    let mut dictionaries = chunks.map(|chunk| match &chunk.vectors[column].values {
+        Values::Code { dictionary, .. } => Some(dictionary),
+        _ => None,
+    });
+    let first = dictionaries.next().flatten();
+    dictionaries.all(|dictionary| match (dictionary, first) {
+        (Some(dictionary), Some(first)) => Arc::ptr_eq(dictionary, first),
+        (None, None) => true,
+        _ => false,
+    })
+}
+
+/// Makes one part of chunks; columns that do not share their dictionary lose it.
+fn to_part(schema: &[Field], chunks: Vec<Chunk>, shared: &[bool]) -> PartWithRanges {
+    let rows = chunks.iter().map(|chunk| chunk.rows).sum();
+    let mut chunks = chunks.into_iter();
+    let mut vectors = chunks.next().map_or_else(Vec::new, |chunk| chunk.vectors);
+    for chunk in chunks {
+        vectors.iter_mut().zip(&chunk.vectors).for_each(|(to, from)| to.append(from));
+    }
+    vectors.iter_mut().zip(shared).filter(|(_, shared)| !**shared).for_each(|(vector, _)| vector.decode());
+    let columns = vectors.iter_mut().zip(schema).map(|(vector, field)| Arc::new(to_column(vector, &field.kind)));
+    let columns: Vec<Arc<Column>> = columns.collect();
+    let range = |column: &Arc<Column>| match column.data {
+        Data::Int { .. } => {
+            let ranges = column.compute_blocks().into_iter().filter_map(|block| block.range);
+            ranges.reduce(|(low, high), (l, h)| (low.min(l), high.max(h)))
+        }
+        _ => None,
+    };
+    let ranges = columns.iter().map(range).collect();
+    (Arc::new(Part { rows, columns }), ranges)
 }
 
 /// Makes a table of literal rows.
@@ -197,25 +230,6 @@ pub fn values_table(slots: &[Slot], rows: &[Vec<Value>]) -> Table {
         .enumerate()
         .map(|(column, slot)| Vector::from_values(&slot.kind, rows.iter().map(|row| &row[column])))
         .collect();
-    to_table(schema, vec![Chunk { morsel: 0, rows: rows.len(), vectors }])
-}
-
-/// Returns the range of integer columns, which later pipelines make their choices by.
-fn statistics(schema: &[Field], parts: &[Arc<Part>]) -> Arc<[ColumnStatistics]> {
-    let column = |index: usize| {
-        let mut range: Option<(i64, i64)> = None;
-        let mut nulls = 0;
-        for part in parts {
-            let column = &part.columns[index];
-            nulls += column.null_count();
-            let Data::Int { .. } = column.data else { return ColumnStatistics { nulls, ..Default::default() } };
-            for block in column.compute_blocks() {
-                if let Some((low, high)) = block.range {
-                    range = Some(range.map_or((low, high), |(l, h)| (l.min(low), h.max(high))));
-                }
-            }
-        }
-        ColumnStatistics { range, nulls, ..Default::default() }
-    };
-    (0..schema.len()).map(column).collect()
+    let chunk = Chunk { morsel: 0, rows: rows.len(), vectors };
+    to_table(schema, vec![chunk], &|tasks, task| (0..tasks).try_for_each(task)).expect("nothing stops this thread")
 }

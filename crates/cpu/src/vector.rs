@@ -178,6 +178,19 @@ impl Vector {
         if let Values::Bytes(values) = &self.values { values.byte_len() } else { 0 }
     }
 
+    /// Returns the bytes that the vector holds.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let values = match &self.values {
+            Values::Boolean(values) => values.len(),
+            Values::Int(values) => values.len() * 8,
+            Values::Wide(values) => values.len() * 16,
+            Values::Float(values) => values.len() * 8,
+            Values::Code { codes, .. } => codes.len() * 4,
+            Values::Bytes(values) => values.byte_len() + values.len() * 8,
+        };
+        values + self.valid.as_ref().map_or(0, Vec::len)
+    }
+
     /// Returns the bytes of the text at some positions; codes have none.
     pub(crate) fn text_bytes(&self, positions: &[u32]) -> usize {
         match &self.values {

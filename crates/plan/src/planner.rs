@@ -10,7 +10,7 @@ use tandem_pipeline::{
 use crate::{
     Action, Body, Build, Domain, KeyIndex, Origin, PhysicalProbe, PhysicalStep, Selector, Set, SinkPlan, Way, domain,
     filter::{self, Compiler, Filter},
-    sink::{AggregatePlan, BuildPlan, MaterializePlan, PartitionPlan, SortPlan},
+    sink::{AggregatePlan, Bounds, BuildPlan, MaterializePlan, PartitionPlan, SortPlan},
 };
 
 /// A pipeline with its physical choices made.
@@ -59,6 +59,10 @@ pub struct Planning<'p> {
     pub sorted: &'p dyn Fn(&str, usize) -> bool,
     /// Evaluates predicates for all values of a column.
     pub selector: &'p dyn Selector,
+    /// The bytes that the query may take.
+    pub memory: usize,
+    /// How many workers run it.
+    pub workers: usize,
     /// All hashes are equal: a test of collisions.
     pub collide: bool,
 }
@@ -346,7 +350,13 @@ impl<'q> Planner<'q> {
                 SinkPlan::Build(BuildPlan::new((self.query, id), keys, payload, slots, collide, order))
             }
             Sink::Aggregate { keys, aggregates, phase } => {
-                let plan = AggregatePlan::new(keys, aggregates, *phase, (slots, domains), self.most_rows, collide)?;
+                let bounds = Bounds {
+                    rows: self.most_rows,
+                    memory: self.planning.memory,
+                    workers: self.planning.workers,
+                    collide,
+                };
+                let plan = AggregatePlan::new(keys, aggregates, *phase, (slots, domains), bounds)?;
                 self.notes.push(plan.note());
                 SinkPlan::Aggregate(Arc::new(plan))
             }

@@ -165,6 +165,8 @@ impl Running<'_> {
             builds: &|build| self.builds.get(&build).cloned(),
             sorted: &sorted,
             selector: &VectorSelector { functions: &self.query.functions, memory: &self.options.memory },
+            memory: self.options.memory.limit(),
+            workers: self.runtime.threads(),
             collide: self.options.switches.force_collisions,
         };
         let physical = Arc::new(tandem_plan::plan(self.query, id, &table, &planning)?);

@@ -29,7 +29,7 @@ impl SinkOperator for MaterializeSink {
     fn finish(&self, contents: Vec<Contents>, finishing: &Finishing<'_>) -> Result<PipelineOutput> {
         let rows = contents.into_iter().map(Contents::into_rows).collect::<Result<Vec<Rows>>>()?;
         let chunks = limit(in_order(rows), self.plan.skip, self.plan.fetch);
-        Ok(PipelineOutput::Rows(to_table(finishing.schema.clone(), chunks)))
+        Ok(PipelineOutput::Rows(to_table(finishing.schema.clone(), chunks, finishing.parallel)?))
     }
 }
 

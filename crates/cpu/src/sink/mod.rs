@@ -60,7 +60,9 @@ pub(crate) fn sink(physical: &Physical, settings: &Settings) -> Box<dyn SinkOper
     let (functions, memory) = (physical.functions.clone(), settings.memory.clone());
     match &physical.sink {
         SinkPlan::Build(plan) => Box::new(build::BuildSink { plan: plan.clone(), functions, memory }),
-        SinkPlan::Aggregate(plan) => Box::new(aggregate::AggregateSink { plan: plan.clone(), memory }),
+        SinkPlan::Aggregate(plan) => {
+            Box::new(aggregate::AggregateSink { plan: plan.clone(), memory, vector_rows: settings.vector_rows() })
+        }
         SinkPlan::Sort(plan) => Box::new(sort::SortSink { plan: plan.clone(), memory }),
         SinkPlan::Materialize(plan) => Box::new(materialize::MaterializeSink { plan: plan.clone(), memory }),
         SinkPlan::Partition(plan) => Box::new(partition::PartitionSink { plan: plan.clone(), functions, memory }),

@@ -46,7 +46,8 @@ impl SinkOperator for PartitionSink {
             }
         }
         let rows = parts.iter().map(|chunks| chunks.iter().map(|chunk| chunk.rows).sum()).collect();
-        Ok(PipelineOutput::Partitions(to_table(finishing.schema.clone(), parts.into_iter().flatten().collect()), rows))
+        let chunks = parts.into_iter().flatten().collect();
+        Ok(PipelineOutput::Partitions(to_table(finishing.schema.clone(), chunks, finishing.parallel)?, rows))
     }
 }
 

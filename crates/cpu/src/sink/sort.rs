@@ -64,6 +64,7 @@ impl SinkOperator for SortSink {
         Ok(PipelineOutput::Rows(to_table(
             finishing.schema.clone(),
             vec![Chunk { morsel: 0, rows: order.len(), vectors }],
-        )))
+            finishing.parallel,
+        )?))
     }
 }

@@ -35,7 +35,14 @@ fn table(query: &Query, rows: std::ops::Range<usize>) -> Arc<Table> {
 fn job(query: &Query, table: Arc<Table>, collide: bool) -> Job {
     let memory = Arc::new(MemoryBudget::default());
     let selector = VectorSelector { functions: &[], memory: &memory };
-    let planning = Planning { builds: &|_| None, sorted: &|_, _| false, selector: &selector, collide };
+    let planning = Planning {
+        builds: &|_| None,
+        sorted: &|_, _| false,
+        selector: &selector,
+        memory: memory.limit(),
+        workers: 1,
+        collide,
+    };
     let physical = tandem_plan::plan(query, 0, &table, &planning).expect("it can be planned");
     let switches = Switches { vector_rows: 7, ..Switches::default() };
     Job::new(Arc::new(physical), table, &Settings { switches, ..Settings::default() })

@@ -8,8 +8,13 @@ use tandem_pipeline::{Aggregate, AggregateFunction, Overflow, Phase, Slot, SlotI
 
 use crate::Domain;
 
-/// An array of groups may have this many places: what a core's L2 cache holds of one 8-byte state, times four.
-const DENSE_GROUPS: u64 = 1 << 18;
+/// An array of groups with up to this many places always pays: what a core's L2 cache holds of one 8-byte state, times four.
+pub const SMALL_ARRAY: usize = 1 << 18;
+/// The most places of an array that pays where there are at least as many rows: a miss of the cache for each row, but the misses
+/// of many rows at once, while a hash table's wait for each other. Beyond, clearing and merging arrays costs more.
+const LARGE_ARRAY: usize = 1 << 23;
+/// Bytes of a place in a worker's array, roughly: a flag, a sum and a count, with room for one more.
+const PLACE_BYTES: usize = 32;
 /// More rows than one query adds up.
 const MOST_ROWS: usize = 1 << 40;
 /// By so many digits the sums of decimals are wider than what is added up, where 38 digits allow it; their limit is not met.
@@ -30,6 +35,32 @@ pub struct AggregatePlan {
     pub aggregates: Vec<PlannedAggregate>,
     /// Which half of the aggregation this is.
     pub phase: Phase,
+    /// What aggregates of distinct values are computed of.
+    pub distinct: Vec<DistinctPlan>,
+    /// All hashes are equal: a test of collisions.
+    pub collide: bool,
+}
+
+/// The distinct values that aggregates are computed of: an aggregation of its own, whose groups become rows of the first.
+#[derive(Clone, Debug)]
+pub struct DistinctPlan {
+    /// Groups by the keys, then the value, then the filter of the aggregates if they have one; nothing is computed of them.
+    pub rows: Arc<AggregatePlan>,
+    /// The aggregates that are computed of these values.
+    pub aggregates: Vec<usize>,
+    /// They have a filter.
+    pub filtered: bool,
+}
+
+/// What planning an aggregation knows besides slots.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// The most rows that come in.
+    pub rows: usize,
+    /// The bytes that the query may take.
+    pub memory: usize,
+    /// How many workers have groups of their own.
+    pub workers: usize,
     /// All hashes are equal: a test of collisions.
     pub collide: bool,
 }
@@ -45,6 +76,8 @@ pub struct PlannedAggregate {
     pub narrow: bool,
     /// Every row of a group contributes, so that no count of those that do is needed.
     pub total: bool,
+    /// The aggregate that counts the same rows: an earlier one, where every row contributes to both.
+    pub counted_by: Option<usize>,
     /// What codes of the argument stand for, if it has codes.
     pub dictionary: Option<Arc<Dictionary>>,
 }
@@ -94,8 +127,8 @@ pub struct PlacedKey {
 pub enum KeyPacking {
     /// Each key's place shifted into one integer.
     Integer(Vec<(PlacedKey, u32)>),
-    /// Written out.
-    Bytes(Vec<SlotId>),
+    /// Column by column.
+    Columns(Vec<SlotId>),
 }
 
 impl PlacedKey {
@@ -124,8 +157,7 @@ impl KeyPacking {
             let mut packed = Vec::with_capacity(places.len());
             for key in places {
                 let bits = key.key.bits();
-                // Places are fetched as 32-bit numbers.
-                if bits > 32 || shift + bits > 64 {
+                if shift + bits > 64 {
                     return None;
                 }
                 packed.push((key.clone(), shift));
@@ -133,7 +165,7 @@ impl KeyPacking {
             }
             Some(packed)
         });
-        packed.map_or_else(|| KeyPacking::Bytes(keys.to_vec()), KeyPacking::Integer)
+        packed.map_or_else(|| KeyPacking::Columns(keys.to_vec()), KeyPacking::Integer)
     }
 }
 
@@ -147,9 +179,9 @@ impl AggregatePlan {
         aggregates: &[Aggregate],
         phase: Phase,
         (slots, domains): (&[Slot], &[Domain]),
-        rows: usize,
-        collide: bool,
+        bounds: Bounds,
     ) -> Result<AggregatePlan> {
+        let Bounds { rows, collide, .. } = bounds;
         let key_kinds: Vec<Type> = keys.iter().map(|slot| slots[*slot].kind.clone()).collect();
         let places = keys.iter().zip(&key_kinds).map(|(slot, kind)| PlacedKey::new(*slot, kind, &domains[*slot]));
         let places: Vec<Option<PlacedKey>> = places.collect();
@@ -160,7 +192,7 @@ impl AggregatePlan {
         let layout = match (all, total) {
             _ if keys.is_empty() => GroupLayout::One,
             // With forced collisions the hash table is what is to be tested.
-            (Some(keys), Some(total)) if total <= DENSE_GROUPS && !collide => {
+            (Some(keys), Some(total)) if total <= largest_array(bounds) as u64 && !collide => {
                 GroupLayout::Array { keys, groups: total as usize }
             }
             (all, _) => GroupLayout::Hash(KeyPacking::new(keys, all.as_deref())),
@@ -179,10 +211,12 @@ impl AggregatePlan {
             });
             let total = aggregate.filter.is_none() && domain.is_some_and(|d| !d.nullable) && !keys.is_empty();
             let dictionary = domain.and_then(|domain| domain.dictionary.clone());
-            Ok(PlannedAggregate { aggregate: aggregate.clone(), argument, narrow, total, dictionary })
+            Ok(PlannedAggregate { aggregate: aggregate.clone(), argument, narrow, total, counted_by: None, dictionary })
         });
-        let aggregates = aggregates.collect::<Result<_>>()?;
-        Ok(AggregatePlan { keys: keys.to_vec(), key_kinds, places, layout, aggregates, phase, collide })
+        let mut aggregates = aggregates.collect::<Result<Vec<_>>>()?;
+        share_counts(&mut aggregates, phase);
+        let distinct = distinct_plans(keys, &aggregates, (slots, domains), bounds)?;
+        Ok(AggregatePlan { keys: keys.to_vec(), key_kinds, places, layout, aggregates, phase, distinct, collide })
     }
 
     /// Describes the choice made, for people.
@@ -191,7 +225,7 @@ impl AggregatePlan {
             GroupLayout::One => "one group".into(),
             GroupLayout::Array { groups, .. } => format!("groups as an array of {groups}"),
             GroupLayout::Hash(KeyPacking::Integer(_)) => "groups hashed by a packed integer".into(),
-            GroupLayout::Hash(KeyPacking::Bytes(_)) => "groups hashed by key bytes".into(),
+            GroupLayout::Hash(KeyPacking::Columns(_)) => "groups hashed by columns".into(),
         }
     }
 
@@ -201,6 +235,68 @@ impl AggregatePlan {
             None => self.places[output].as_ref()?.dictionary.clone(),
             Some(aggregate) => self.aggregates[aggregate].dictionary.clone(),
         }
+    }
+}
+
+/// Returns the most places that an array of groups may have: an eighth of the memory for all workers, and each with about as many
+/// rows as places, since all places are merged in the end.
+fn largest_array(bounds: Bounds) -> usize {
+    let workers = bounds.workers.max(1);
+    let room = bounds.memory / 8 / workers / PLACE_BYTES;
+    let rows = bounds.rows.saturating_mul(2) / workers;
+    rows.min(room).clamp(SMALL_ARRAY, LARGE_ARRAY)
+}
+
+/// Lets aggregates that count the same rows count them once.
+fn share_counts(aggregates: &mut [PlannedAggregate], phase: Phase) {
+    use AggregateFunction as F;
+    if phase == Phase::Final {
+        // What is counted there are states, each with a count of its own.
+        return;
+    }
+    let mut first = None;
+    for (at, planned) in aggregates.iter_mut().enumerate() {
+        let every_row = match planned.aggregate.function {
+            F::CountRows => planned.aggregate.filter.is_none(),
+            F::Count | F::Average => planned.total && !planned.aggregate.distinct,
+            _ => false,
+        };
+        if every_row {
+            planned.counted_by = first;
+            first = first.or(Some(at));
+        }
+    }
+}
+
+/// Plans the distinct values of aggregates that are computed of such.
+fn distinct_plans(
+    keys: &[SlotId],
+    aggregates: &[PlannedAggregate],
+    (slots, domains): (&[Slot], &[Domain]),
+    bounds: Bounds,
+) -> Result<Vec<DistinctPlan>> {
+    let mut plans: Vec<DistinctPlan> = Vec::new();
+    for (at, planned) in aggregates.iter().enumerate() {
+        let Some(argument) = planned.aggregate.argument.filter(|_| planned.of_distinct()) else { continue };
+        let filter = planned.aggregate.filter;
+        let by: Vec<SlotId> = keys.iter().copied().chain([argument]).chain(filter).collect();
+        match plans.iter_mut().find(|plan| plan.rows.keys == by && plan.filtered == filter.is_some()) {
+            Some(known) => known.aggregates.push(at),
+            None => {
+                let rows = AggregatePlan::new(&by, &[], Phase::Single, (slots, domains), bounds)?;
+                plans.push(DistinctPlan { rows: Arc::new(rows), aggregates: vec![at], filtered: filter.is_some() });
+            }
+        }
+    }
+    Ok(plans)
+}
+
+impl PlannedAggregate {
+    /// Tells whether it is computed of distinct values; those to which repetition makes no difference are not.
+    pub fn of_distinct(&self) -> bool {
+        use AggregateFunction as F;
+        self.aggregate.distinct
+            && !matches!(self.aggregate.function, F::Min | F::Max | F::BoolAnd | F::BoolOr | F::First)
     }
 }
 

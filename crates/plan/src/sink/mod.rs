@@ -11,7 +11,10 @@ use std::sync::Arc;
 use tandem_column::Type;
 use tandem_pipeline::{Expr, SlotId};
 
-pub use aggregate::{AggregatePlan, GroupKey, GroupLayout, KeyPacking, PlacedKey, PlannedAggregate};
+pub(crate) use aggregate::Bounds;
+pub use aggregate::{
+    AggregatePlan, DistinctPlan, GroupKey, GroupLayout, KeyPacking, PlacedKey, PlannedAggregate, SMALL_ARRAY,
+};
 pub use build::{BuildPlan, BuildUse};
 pub use materialize::MaterializePlan;
 pub use partition::PartitionPlan;

@@ -98,7 +98,7 @@ impl DeviceRun<'_> {
             let met: Vec<usize> = (0..places).filter(|place| numbers[*place] != u64::MAX).collect();
             let found: Vec<u64> = met.iter().map(|place| numbers[*place]).collect();
             let plan = self.aggregation()?;
-            let groups = into.contents.groups()?.number(&self.key_vectors(plan, &found)?, met.len())?;
+            let groups = into.contents.groups()?.number(&self.key_vectors(plan, &found)?, met.len());
             for (place, group) in met.iter().zip(groups) {
                 let numbers = &table[place * width..(place + 1) * width];
                 add_group(into, plan, group as usize, numbers, output.accumulators())?;

@@ -5,7 +5,7 @@ use tandem_column::{Data, Error, Repr, Result, Table, Type};
 use tandem_pipeline::{AggregateFunction, SlotId};
 use tandem_plan::{
     Origin, Physical, SinkPlan,
-    sink::{AggregatePlan, GroupLayout, PlannedAggregate, SortPlan},
+    sink::{AggregatePlan, GroupLayout, PlannedAggregate, SMALL_ARRAY, SortPlan},
 };
 
 /// The most bytes of text that rows are sorted by on a device, eight for each 64-bit ordinal of a row: beyond, ordinals take
@@ -69,10 +69,11 @@ fn groups(plan: &AggregatePlan, holder: &dyn Fn(SlotId) -> Option<(KeyOf, u64)>)
     let aggregates = plan.aggregates.clone();
     Ok(match &plan.layout {
         GroupLayout::One => KernelSink::Groups { keys: Vec::new(), groups: 1, aggregates },
-        GroupLayout::Array { keys, groups } => {
+        GroupLayout::Array { keys, groups } if *groups <= SMALL_ARRAY => {
             KernelSink::Groups { keys: keys.iter().map(|key| key.key).collect(), groups: *groups, aggregates }
         }
-        GroupLayout::Hash(_) => KernelSink::Hashed { keys: hash_keys(plan, holder)?, aggregates },
+        // A kernel has an array for each of many work-items: large ones take too much memory.
+        GroupLayout::Array { .. } | GroupLayout::Hash(_) => KernelSink::Hashed { keys: hash_keys(plan, holder)?, aggregates },
     })
 }
 

@@ -3,30 +3,33 @@
 use std::borrow::Cow;
 
 use arrow_buffer::i256;
-use hashbrown::HashSet;
 use tandem_column::{Repr, Result, Type};
 use tandem_pipeline::{
     Aggregate, AggregateFunction, Value,
-    scalar::aggregate::{Accumulator as Scalar, Moments},
+    scalar::{
+        aggregate::{Accumulator as Scalar, Moments},
+        decimal::power_of_ten,
+    },
 };
+use tandem_plan::sink::PlannedAggregate;
 
-use crate::{BytesVector, Values, Vector, lookup::write_key};
+use crate::{BytesVector, Values, Vector};
 
 /// Which group each row belongs to.
 #[derive(Clone, Copy)]
-pub(super) enum Groups<'a> {
+pub(super) enum GroupOf<'a> {
     /// All rows to group 0.
     One,
     /// A group per row.
     Each(&'a [u32]),
 }
 
-impl Groups<'_> {
+impl GroupOf<'_> {
     #[inline(always)]
     pub(super) fn of(&self, row: usize) -> usize {
         match self {
-            Groups::One => 0,
-            Groups::Each(groups) => groups[row] as usize,
+            GroupOf::One => 0,
+            GroupOf::Each(groups) => groups[row] as usize,
         }
     }
 }
@@ -61,42 +64,34 @@ pub(super) enum State {
     /// Count, mean and squared distances from it.
     Spread(Vec<Moments>),
     First(Vec<Option<Value>>),
-    /// Distinct argument values of each group, aggregated at the end.
-    Distinct {
-        seen: HashSet<Vec<u8>>,
-        groups: Vec<u32>,
-        values: Vector,
-    },
 }
 
 impl Accumulator {
-    /// `narrow`: the sum of all rows fits 64 bits. `total`: every row contributes, so counts need not be kept.
-    pub(super) fn new(aggregate: &Aggregate, argument: Type, narrow: bool, total: bool) -> Accumulator {
+    /// Makes the state of no group.
+    pub(super) fn new(planned: &PlannedAggregate) -> Accumulator {
         use AggregateFunction as F;
+        let PlannedAggregate { aggregate, argument, narrow, total, counted_by, .. } = planned;
         let counted = match aggregate.function {
-            F::CountRows | F::Count | F::Average => true,
+            F::CountRows | F::Count | F::Average => counted_by.is_none(),
             F::VarianceSample | F::VariancePopulation | F::DeviationSample | F::DeviationPopulation | F::First => false,
             F::Min | F::Max if argument.repr() == Repr::Bytes => true,
             _ => !total,
         };
-        let state = if aggregate.distinct && !matches!(aggregate.function, F::Min | F::Max) {
-            State::Distinct { seen: HashSet::new(), groups: Vec::new(), values: Vector::empty(&argument) }
-        } else {
-            match (aggregate.function, argument.repr()) {
-                (F::CountRows | F::Count, _) => State::Count,
-                (F::Sum | F::Average, Repr::Float) => State::Float(Vec::new()),
-                (F::Average, _) if aggregate.kind.is_float() => State::Float(Vec::new()),
-                (F::Sum | F::Average, Repr::Int) if narrow => State::Int(Vec::new()),
-                (F::Sum | F::Average, _) => State::Wide(Vec::new()),
-                (F::Min | F::Max | F::BoolAnd | F::BoolOr, Repr::Int | Repr::Boolean) => State::Best(Vec::new()),
-                (F::Min | F::Max, Repr::Wide) => State::BestWide(Vec::new()),
-                (F::Min | F::Max, Repr::Float) => State::BestFloat(Vec::new()),
-                (F::Min | F::Max, _) => State::BestBytes(Vec::new()),
-                (F::First, _) => State::First(Vec::new()),
-                _ => State::Spread(Vec::new()),
-            }
+        let state = match (aggregate.function, argument.repr()) {
+            (F::CountRows | F::Count, _) => State::Count,
+            (F::Sum | F::Average, Repr::Float) => State::Float(Vec::new()),
+            (F::Average, _) if aggregate.kind.is_float() => State::Float(Vec::new()),
+            (F::Sum | F::Average, Repr::Int) if *narrow => State::Int(Vec::new()),
+            (F::Sum | F::Average, _) => State::Wide(Vec::new()),
+            (F::Min | F::Max | F::BoolAnd | F::BoolOr, Repr::Int | Repr::Boolean) => State::Best(Vec::new()),
+            (F::Min | F::Max, Repr::Wide) => State::BestWide(Vec::new()),
+            (F::Min | F::Max, Repr::Float) => State::BestFloat(Vec::new()),
+            (F::Min | F::Max, _) => State::BestBytes(Vec::new()),
+            (F::First, _) => State::First(Vec::new()),
+            _ => State::Spread(Vec::new()),
         };
-        Accumulator { aggregate: aggregate.clone(), argument, state, counts: Vec::new(), counted, text: 0 }
+        let (aggregate, argument) = (aggregate.clone(), argument.clone());
+        Accumulator { aggregate, argument, state, counts: Vec::new(), counted, text: 0 }
     }
 
     pub(super) fn smallest(&self) -> bool {
@@ -110,7 +105,7 @@ impl Accumulator {
         }
         let smallest = self.smallest();
         match &mut self.state {
-            State::Count | State::Distinct { .. } => {}
+            State::Count => {}
             State::Int(sums) => sums.resize(groups, 0),
             State::Wide(sums) => sums.resize(groups, i256::ZERO),
             State::Float(sums) => sums.resize(groups, 0.0),
@@ -124,7 +119,7 @@ impl Accumulator {
     }
 
     /// Adds rows; only those with `mask` set contribute, nulls never do.
-    pub(super) fn update(&mut self, groups: Groups<'_>, rows: usize, vector: Option<&Vector>, mask: Option<&[u8]>) {
+    pub(super) fn update(&mut self, groups: GroupOf<'_>, rows: usize, vector: Option<&Vector>, mask: Option<&[u8]>) {
         if let (State::First(_), Some(vector)) = (&self.state, vector) {
             // Nulls count, too.
             return self.keep_first(groups, rows, vector, mask);
@@ -136,20 +131,20 @@ impl Accumulator {
         let mask = mask.as_deref();
         let counts = match &self.state {
             // They look at counts while they grow, or count otherwise.
-            State::BestBytes(_) | State::Spread(_) | State::Distinct { .. } => false,
+            State::BestBytes(_) | State::Spread(_) => false,
             _ => self.counted,
         };
         self.add_values(groups, rows, vector, mask);
         if counts {
             match (groups, mask) {
-                (Groups::One, None) => self.counts[0] += rows as i64,
+                (GroupOf::One, None) => self.counts[0] += rows as i64,
                 _ => for_rows(rows, mask, |row| self.counts[groups.of(row)] += 1),
             }
         }
     }
 
     /// Keeps the first value of each group.
-    pub(super) fn keep_first(&mut self, groups: Groups<'_>, rows: usize, vector: &Vector, mask: Option<&[u8]>) {
+    pub(super) fn keep_first(&mut self, groups: GroupOf<'_>, rows: usize, vector: &Vector, mask: Option<&[u8]>) {
         let State::First(first) = &mut self.state else { return };
         for_rows(rows, mask, |row| {
             let slot = &mut first[groups.of(row)];
@@ -161,7 +156,13 @@ impl Accumulator {
     }
 
     /// Adds values to the state, without counting them.
-    pub(super) fn add_values(&mut self, groups: Groups<'_>, rows: usize, vector: Option<&Vector>, mask: Option<&[u8]>) {
+    pub(super) fn add_values(
+        &mut self,
+        groups: GroupOf<'_>,
+        rows: usize,
+        vector: Option<&Vector>,
+        mask: Option<&[u8]>,
+    ) {
         if let State::Spread(spread) = &mut self.state {
             let Some(vector) = vector else { return };
             let scale = unit(&self.argument);
@@ -191,7 +192,7 @@ impl Accumulator {
             }),
             (State::Count, _) => {}
             (State::Int(sums), Some(Values::Int(values))) => match (groups, mask) {
-                (Groups::One, None) => sums[0] += values.iter().sum::<i64>(),
+                (GroupOf::One, None) => sums[0] += values.iter().sum::<i64>(),
                 _ => for_rows(rows, mask, |row| sums[groups.of(row)] += values[row]),
             },
             (State::Wide(sums), Some(Values::Int(values))) => {
@@ -234,23 +235,6 @@ impl Accumulator {
                     *best = values[row];
                 }
             }),
-            (State::Distinct { seen, groups: of, values }, Some(_)) => {
-                let vector = vector.expect("a distinct aggregate has an argument");
-                let (mut fresh, mut key) = (Vec::new(), Vec::new());
-                for_rows(rows, mask, |row| {
-                    key.clear();
-                    key.extend_from_slice(&(groups.of(row) as u32).to_le_bytes());
-                    write_key(&[vector], row, &mut key);
-                    if !seen.contains(&key) {
-                        seen.insert(key.clone());
-                        of.push(groups.of(row) as u32);
-                        fresh.push(row as u32);
-                    }
-                });
-                if !fresh.is_empty() {
-                    values.append(&vector.take(&fresh));
-                }
-            }
             _ => debug_assert!(false, "an aggregate's argument has the representation it was planned for"),
         }
     }
@@ -287,23 +271,6 @@ impl Accumulator {
                     a[to].clone_from(&b[from]);
                 }
             }),
-            (State::Distinct { seen, groups, values }, State::Distinct { groups: theirs, values: more, .. }) => {
-                let to: hashbrown::HashMap<u32, u32> = pairs.iter().copied().collect();
-                let (mut fresh, mut key) = (Vec::new(), Vec::new());
-                for (row, group) in theirs.iter().enumerate() {
-                    let Some(group) = to.get(group) else { continue };
-                    key.clear();
-                    key.extend_from_slice(&group.to_le_bytes());
-                    write_key(&[more], row, &mut key);
-                    if seen.insert(key.clone()) {
-                        groups.push(*group);
-                        fresh.push(row as u32);
-                    }
-                }
-                if !fresh.is_empty() {
-                    values.append(&more.take(&fresh));
-                }
-            }
             _ => {}
         }
         if self.counted {
@@ -311,35 +278,25 @@ impl Accumulator {
         }
     }
 
-    /// Returns the results of some groups.
-    pub(super) fn finish(&self, groups: &[u32]) -> Result<Vector> {
-        self.finish_as(self.aggregate.function, &self.aggregate.kind, groups)
+    /// Returns the results of some groups; `counts` are those of the accumulator that counts the same rows, or its own.
+    pub(super) fn finish(&self, counts: &[i64], groups: &[u32]) -> Result<Vector> {
+        self.finish_as(self.aggregate.function, &self.aggregate.kind, counts, groups)
     }
 
     /// Returns the results of some groups as those of a function, of a type.
-    fn finish_as(&self, function: AggregateFunction, kind: &Type, groups: &[u32]) -> Result<Vector> {
+    fn finish_as(&self, function: AggregateFunction, kind: &Type, counts: &[i64], groups: &[u32]) -> Result<Vector> {
         use AggregateFunction as F;
-        if let State::Distinct { groups: of, values, .. } = &self.state {
-            let plain = Aggregate { distinct: false, filter: None, ..self.aggregate.clone() };
-            let mut replay = Accumulator::new(&plain, self.argument.clone(), false, false);
-            replay.resize(groups.iter().map(|g| *g as usize + 1).max().unwrap_or(0));
-            let kept: Vec<u32> =
-                (0..of.len() as u32).filter(|row| (of[*row as usize] as usize) < replay.size()).collect();
-            let of: Vec<u32> = kept.iter().map(|row| of[*row as usize]).collect();
-            replay.update(Groups::Each(&of), of.len(), Some(&values.take(&kept)), None);
-            return replay.finish_as(function, kind, groups);
-        }
         let pick = groups.iter().map(|g| *g as usize);
-        let count = |g: usize| if self.counted { self.counts[g] } else { 1 };
+        let count = |g: usize| counts.get(g).copied().unwrap_or(1);
         let valid: Vec<u8> = pick.clone().map(|g| (count(g) > 0) as u8).collect();
         let values = match (&self.state, function) {
-            (State::Count, _) => return Ok(Vector::new(Values::Int(pick.map(|g| self.counts[g]).collect()))),
+            (State::Count, _) => return Ok(Vector::new(Values::Int(pick.map(|g| counts[g]).collect()))),
             (State::First(first), _) => {
                 let values: Vec<Value> = pick.map(|g| first[g].clone().unwrap_or(Value::Null)).collect();
                 return Ok(Vector::from_values(kind, &values));
             }
             (State::Float(sums), F::Average) => {
-                Values::Float(pick.map(|g| sums[g] / self.counts[g] as f64).map(|v| round(v, kind)).collect())
+                Values::Float(pick.map(|g| sums[g] / counts[g] as f64).map(|v| round(v, kind)).collect())
             }
             (State::Float(sums), _) => Values::Float(pick.map(|g| round(sums[g], kind)).collect()),
             (State::Best(best), _) if *kind == Type::Boolean => {
@@ -360,19 +317,23 @@ impl Accumulator {
                     State::Wide(sums) => sums[g].to_i128().unwrap_or(i128::MAX),
                     _ => 0,
                 };
+                if function == F::Sum
+                    && let Some(values) = plain_sums(pick.clone().map(sum), &self.argument, kind)
+                {
+                    return Ok(Vector { values, valid: valid.contains(&0).then_some(valid) });
+                }
                 let aggregate = Aggregate { function, kind: kind.clone(), ..self.aggregate.clone() };
                 // A sum without counts contributed at least once.
                 let result = |g: usize| Scalar::of_total(&aggregate, &self.argument, sum(g), count(g)).finish();
                 let values = pick.map(result).collect::<Result<Vec<Value>>>()?;
                 return Ok(Vector::from_values(kind, &values));
             }
-            (State::Distinct { .. }, _) => return Ok(Vector::nulls(kind, groups.len())),
         };
         Ok(Vector { values, valid: valid.contains(&0).then_some(valid) })
     }
 
     /// Returns the states of some groups, as [`AggregateFunction::state`] lays them out for a final aggregation.
-    pub(super) fn states(&self, groups: &[u32]) -> Result<Vec<Vector>> {
+    pub(super) fn states(&self, counts: &[i64], groups: &[u32]) -> Result<Vec<Vector>> {
         let pick = groups.iter().map(|g| *g as usize);
         match (&self.state, self.aggregate.function) {
             (State::Spread(spread), _) => Ok(vec![
@@ -383,11 +344,34 @@ impl Accumulator {
             (_, AggregateFunction::Average) => {
                 // The state of an average is a sum of its own type, and the count.
                 let kind = self.aggregate.function.state(&self.argument, &self.aggregate.kind).swap_remove(0);
-                let counts = pick.map(|g| self.counts[g]).collect();
-                Ok(vec![self.finish_as(AggregateFunction::Sum, &kind, groups)?, Vector::new(Values::Int(counts))])
+                let counted = pick.map(|g| counts[g]).collect();
+                let sums = self.finish_as(AggregateFunction::Sum, &kind, counts, groups)?;
+                Ok(vec![sums, Vector::new(Values::Int(counted))])
             }
             // All others are their own state.
-            _ => Ok(vec![self.finish(groups)?]),
+            _ => Ok(vec![self.finish(counts, groups)?]),
+        }
+    }
+
+    /// Puts groups in another order, or keeps some: those of these numbers.
+    pub(super) fn arrange(&mut self, groups: &[u32]) {
+        fn pick<T: Clone>(of: &mut Vec<T>, groups: &[u32]) {
+            *of = groups.iter().map(|group| of[*group as usize].clone()).collect();
+        }
+        if self.counted {
+            pick(&mut self.counts, groups);
+        }
+        match &mut self.state {
+            State::Count => {}
+            State::Int(sums) => pick(sums, groups),
+            State::Wide(sums) => pick(sums, groups),
+            State::Float(sums) => pick(sums, groups),
+            State::Best(best) => pick(best, groups),
+            State::BestWide(best) => pick(best, groups),
+            State::BestFloat(best) => pick(best, groups),
+            State::BestBytes(best) => pick(best, groups),
+            State::Spread(spread) => pick(spread, groups),
+            State::First(first) => pick(first, groups),
         }
     }
 
@@ -404,7 +388,6 @@ impl Accumulator {
             State::BestBytes(v) => v.len(),
             State::Spread(v) => v.len(),
             State::First(v) => v.len(),
-            State::Distinct { .. } => 0,
         }
     }
 
@@ -415,9 +398,26 @@ impl Accumulator {
             State::Int(_) | State::Float(_) | State::Best(_) | State::BestFloat(_) => 8,
             State::Wide(_) | State::BestWide(_) | State::Spread(_) => 16,
             State::BestBytes(_) | State::First(_) => 48,
-            State::Distinct { seen, .. } => return seen.len() * 80,
         };
         self.size() * each + self.counts.len() * 8 + self.text
+    }
+}
+
+/// Returns sums of an argument as values of a type, if they need no other scale and all lie within its limits.
+fn plain_sums(sums: impl Iterator<Item = i128> + Clone, argument: &Type, kind: &Type) -> Option<Values> {
+    let (low, high) = match (argument, kind) {
+        (Type::Decimal { scale: from, .. }, Type::Decimal { precision, scale }) if from == scale => {
+            let limit = power_of_ten((*precision).into())? - 1;
+            (-limit, limit)
+        }
+        (_, kind) => kind.integer_range()?,
+    };
+    let fits = sums.clone().all(|sum| low <= sum && sum <= high);
+    match kind.repr() {
+        _ if !fits => None,
+        Repr::Int => Some(Values::Int(sums.map(|sum| sum as i64).collect())),
+        Repr::Wide => Some(Values::Wide(sums.collect())),
+        _ => None,
     }
 }
 

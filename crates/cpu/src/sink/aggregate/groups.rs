@@ -1,285 +1,241 @@
-//! From a row's key values to the number of its group.
+//! What one worker keeps of the rows it has seen: groups that fit a core's cache, and runs of those that no longer did.
+//!
+//! Hashed groups grow up to a limit. Then they are put in the order of their partitions and set aside as a run, and new groups
+//! begin. So looking a key up stays within the cache, whatever the number of groups, and in the end each partition is merged
+//! from all runs on its own. The limit grows where larger tables meet their groups again more often; where groups hardly
+//! repeat, or repeat only within a short run of rows (sorted input), small tables do as well.
 
-use std::rc::Rc;
+use std::{rc::Rc, sync::Arc};
 
-use hashbrown::HashTable;
-use tandem_column::{Result, Type};
-use tandem_plan::{
-    Origin,
-    sink::{KeyPacking, PlacedKey},
+use tandem_column::Result;
+use tandem_plan::sink::{AggregatePlan, DistinctPlan, GroupLayout, PlacedKey};
+
+use super::{
+    accumulator::{Accumulator, GroupOf},
+    partial::Partial,
+    places::{Places, dense_groups, dense_groups_of},
+    table::GroupTable,
 };
+use crate::{MemoryBudget, Reservation, Values, Vector, frame::Frame, rows::Chunk};
 
-use crate::{
-    BytesVector, Values, Vector,
-    evaluate::Slots,
-    frame::Frame,
-    kernel::{self, RowRun},
-    lookup::{self, write_key},
-};
+/// Groups that are set aside as a run: their table and states fit a core's L2 cache.
+const SMALL_RUN: usize = 1 << 14;
+/// Groups of a larger run: a few MB, which still lie in a shared cache.
+const LARGE_RUN: usize = 1 << 17;
+/// Rows for each group of a small run from which a larger one is tried: evenly spread groups of eight runs repeat so often.
+const WORTH_TRYING: f64 = 1.06;
+/// By how much more often groups of a larger run must repeat for it to stay.
+const WORTH_KEEPING: f64 = 1.5;
 
-/// Turns the values of a key with places into places, and back.
-pub(super) trait Places {
-    /// Returns each active row's place.
-    fn places(&self, frame: &Frame<'_>) -> Result<Vec<u32>>;
-    /// Returns the place of each value.
-    fn places_of(&self, vector: &Vector) -> Vec<u32>;
-    /// Turns places back into values.
-    fn values(&self, places: impl Iterator<Item = u64>, count: usize) -> Vector;
-}
-
-impl Places for PlacedKey {
-    fn places(&self, frame: &Frame<'_>) -> Result<Vec<u32>> {
-        let direct = match frame.layout.body().origins[self.key.slot] {
-            _ if self.key.nullable => None,
-            Origin::Column(_) => frame.source_column(self.key.slot).map(|column| (column, frame.rows(), None)),
-            Origin::Payload { lookup, payload } => {
-                let column = &*frame.layout.physical.builds[lookup].payload[payload];
-                Some((column, RowRun::List(&[]), Some(frame.build_rows(lookup)?)))
-            }
-            Origin::Computed => None,
-        };
-        if let Some((column, rows, listed)) = direct
-            && let Some((base, codes)) = kernel::encoded(column)
-        {
-            let rows = listed.as_deref().map_or(rows, |list| RowRun::List(list));
-            return Ok(kernel::fetch_offsets(base, codes, rows, self.key.min));
-        }
-        Ok(self.places_of(&*frame.vector(self.key.slot)?))
-    }
-
-    fn places_of(&self, vector: &Vector) -> Vec<u32> {
-        let mut places: Vec<u32> = match &vector.values {
-            Values::Int(values) => values.iter().map(|v| v.wrapping_sub(self.key.min) as u32).collect(),
-            Values::Boolean(values) => values.iter().map(|v| i64::from(*v).wrapping_sub(self.key.min) as u32).collect(),
-            Values::Code { codes, .. } => {
-                codes.iter().map(|c| i64::from(*c).wrapping_sub(self.key.min) as u32).collect()
-            }
-            // Text without a dictionary: the nulls of a side of a join that has no row.
-            Values::Bytes(_) if self.key.nullable => vec![0; vector.len()],
-            _ => unreachable!("a coded group key has codes"),
-        };
-        if let Some(valid) = &vector.valid {
-            places.iter_mut().zip(valid).filter(|(_, valid)| **valid == 0).for_each(|(place, _)| {
-                *place = self.key.size as u32 - 1;
-            });
-        }
-        places
-    }
-
-    fn values(&self, places: impl Iterator<Item = u64>, count: usize) -> Vector {
-        let null = if self.key.nullable { self.key.size - 1 } else { u64::MAX };
-        let mut valid = Vec::with_capacity(count);
-        let ints: Vec<i64> = places
-            .map(|place| {
-                valid.push((place != null) as u8);
-                if place == null { self.key.min } else { self.key.min.wrapping_add(place as i64) }
-            })
-            .collect();
-        let values = match &self.dictionary {
-            Some(dictionary) => {
-                Values::Code { codes: ints.iter().map(|v| *v as u32).collect(), dictionary: dictionary.clone() }
-            }
-            None if self.kind == Type::Boolean => Values::Boolean(ints.iter().map(|v| *v as u8).collect()),
-            None => Values::Int(ints),
-        };
-        Vector { values, valid: valid.contains(&0).then_some(valid) }
-    }
-}
-
-/// Computes `Σ place × stride` for each active row.
-pub(super) fn dense_groups(keys: &[PlacedKey], frame: &Frame<'_>) -> Result<Vec<u32>> {
-    let mut groups: Option<Vec<u32>> = None;
-    for key in keys {
-        let places = key.places(frame)?;
-        match &mut groups {
-            None => groups = Some(places),
-            Some(groups) => {
-                let size = key.key.size as u32;
-                groups.iter_mut().zip(&places).for_each(|(group, place)| *group = *group * size + *place);
-            }
-        }
-    }
-    Ok(groups.unwrap_or_else(|| vec![0; frame.count()]))
-}
-
-/// Turns dense group numbers back into key values.
-pub(super) fn dense_values(keys: &[PlacedKey], groups: &[u32]) -> Vec<Vector> {
-    let mut stride = 1u64;
-    let mut out: Vec<Vector> = Vec::with_capacity(keys.len());
-    for key in keys.iter().rev() {
-        let places = groups.iter().map(|group| u64::from(*group) / stride % key.key.size);
-        out.push(key.values(places, groups.len()));
-        stride *= key.key.size;
-    }
-    out.reverse();
-    out
-}
-
-/// Numbers the distinct keys it meets, from 0 on.
+/// Groups and what is kept of each.
 #[derive(Debug)]
-pub(super) struct GroupTable {
-    packing: KeyPacking,
-    collide: bool,
-    table: HashTable<u32>,
-    integers: Vec<u64>,
-    bytes: BytesVector,
-    /// Key values of each group, where they cannot be read back from the packed key.
-    values: Vec<Vector>,
-    kinds: Vec<Type>,
+pub(super) struct GroupSet {
+    pub(super) table: Option<GroupTable>,
+    /// Which places of an array have met a row.
+    pub(super) met: Vec<u8>,
+    pub(super) accumulators: Vec<Accumulator>,
 }
 
-impl GroupTable {
-    pub(super) fn new(packing: KeyPacking, kinds: Vec<Type>, collide: bool) -> GroupTable {
-        let values = match &packing {
-            KeyPacking::Integer(_) => Vec::new(),
-            KeyPacking::Bytes(_) => kinds.iter().map(Vector::empty).collect(),
+/// Groups in the order of their partitions.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) set: GroupSet,
+    /// The first group of each partition, and the number of groups.
+    pub(super) starts: Vec<u32>,
+}
+
+/// The groups of some rows.
+#[derive(Debug)]
+pub struct Groups {
+    plan: Arc<AggregatePlan>,
+    pub(super) set: GroupSet,
+    pub(super) runs: Vec<Run>,
+    /// The distinct values of aggregates that are computed of such.
+    pub(super) distinct: Vec<Groups>,
+    size: RunSize,
+    /// Bytes of the runs.
+    set_aside: usize,
+    reservation: Reservation,
+}
+
+/// How many groups a run has, and how it came to that.
+#[derive(Debug)]
+struct RunSize {
+    groups: usize,
+    /// Rows since the last run.
+    rows: usize,
+    /// How often groups of a small run repeated.
+    small: Option<f64>,
+    settled: bool,
+}
+
+impl RunSize {
+    /// Learns from a run of so many groups.
+    fn learn(&mut self, groups: usize) {
+        let repeats = std::mem::take(&mut self.rows) as f64 / groups.max(1) as f64;
+        match self.small {
+            _ if self.settled => {}
+            None if repeats >= WORTH_TRYING => (self.small, self.groups) = (Some(repeats), LARGE_RUN),
+            Some(small) => {
+                self.settled = true;
+                if repeats < small * WORTH_KEEPING {
+                    self.groups = SMALL_RUN.min(self.groups);
+                }
+            }
+            None => {}
+        }
+    }
+}
+
+impl GroupSet {
+    pub(super) fn new(plan: &AggregatePlan) -> GroupSet {
+        let (places, table) = match &plan.layout {
+            GroupLayout::One => (1, None),
+            GroupLayout::Array { groups, .. } => (*groups, None),
+            GroupLayout::Hash(packing) => {
+                (0, Some(GroupTable::new(packing.clone(), plan.key_kinds.clone(), plan.collide)))
+            }
         };
-        let (integers, bytes) = (Vec::new(), BytesVector::default());
-        GroupTable { packing, collide, table: HashTable::new(), integers, bytes, values, kinds }
+        let mut set = GroupSet { met: vec![0; places], ..GroupSet::empty(plan, table) };
+        set.accumulators.iter_mut().for_each(|accumulator| accumulator.resize(places));
+        set
     }
 
-    pub(super) fn len(&self) -> usize {
-        match &self.packing {
-            KeyPacking::Integer(_) => self.integers.len(),
-            KeyPacking::Bytes(_) => self.bytes.len(),
-        }
+    pub(super) fn empty(plan: &AggregatePlan, table: Option<GroupTable>) -> GroupSet {
+        GroupSet { table, met: Vec::new(), accumulators: plan.aggregates.iter().map(Accumulator::new).collect() }
     }
 
-    /// Returns each active row's group, making new ones as needed.
-    pub(super) fn groups(&mut self, frame: &Frame<'_>) -> Result<Vec<u32>> {
-        match &self.packing {
-            KeyPacking::Integer(keys) => {
-                let mut packed = vec![0u64; frame.count()];
-                for (key, shift) in keys {
-                    let places = key.places(frame)?;
-                    packed.iter_mut().zip(places).for_each(|(packed, place)| *packed |= u64::from(place) << shift);
-                }
-                Ok(packed.into_iter().map(|key| self.number_integer(key)).collect())
-            }
-            KeyPacking::Bytes(slots) => {
-                let vectors = slots.iter().map(|slot| frame.vector(*slot)).collect::<Result<Vec<_>>>()?;
-                Ok(self.number_bytes(&vectors, frame.count()))
-            }
-        }
+    /// Makes states for the groups that the table has by now.
+    pub(super) fn follow(&mut self) {
+        let Some(groups) = self.table.as_ref().map(GroupTable::len) else { return };
+        self.accumulators.iter_mut().for_each(|accumulator| accumulator.resize(groups));
     }
 
-    /// Returns the group of each row of key values, making new ones as needed.
-    pub(super) fn groups_of(&mut self, vectors: &[Rc<Vector>], rows: usize) -> Vec<u32> {
-        match &self.packing {
-            KeyPacking::Integer(keys) => {
-                let mut packed = vec![0u64; rows];
-                for ((key, shift), vector) in keys.iter().zip(vectors) {
-                    let places = key.places_of(vector);
-                    packed.iter_mut().zip(places).for_each(|(packed, place)| *packed |= u64::from(place) << shift);
-                }
-                packed.into_iter().map(|key| self.number_integer(key)).collect()
-            }
-            KeyPacking::Bytes(_) => self.number_bytes(vectors, rows),
-        }
+    /// Returns how many hashed groups there are.
+    pub(super) fn hashed(&self) -> usize {
+        self.table.as_ref().map_or(0, GroupTable::len)
     }
 
-    #[inline]
-    fn number_integer(&mut self, key: u64) -> u32 {
-        let hash = if self.collide { 0 } else { mix(key) };
-        let integers = &mut self.integers;
-        match self.table.entry(
-            hash,
-            |group| integers[*group as usize] == key,
-            |group| {
-                if self.collide { 0 } else { mix(integers[*group as usize]) }
-            },
-        ) {
-            hashbrown::hash_table::Entry::Occupied(entry) => *entry.get(),
-            hashbrown::hash_table::Entry::Vacant(entry) => {
-                let group = integers.len() as u32;
-                entry.insert(group);
-                integers.push(key);
-                group
-            }
-        }
+    /// Puts hashed groups in the order of their partitions.
+    pub(super) fn into_run(mut self) -> Run {
+        let (order, starts) = self.table.as_mut().map(GroupTable::partition).unwrap_or_default();
+        self.accumulators.iter_mut().for_each(|accumulator| accumulator.arrange(&order));
+        Run { set: self, starts }
     }
 
-    fn number_bytes(&mut self, vectors: &[Rc<Vector>], rows: usize) -> Vec<u32> {
-        let references: Vec<&Vector> = vectors.iter().map(Rc::as_ref).collect();
-        let (mut key, mut fresh) = (Vec::new(), Vec::new());
-        let collide = self.collide;
-        let hash = |bytes: &[u8]| if collide { 0 } else { hash_bytes(bytes) };
-        let groups = (0..rows).map(|row| {
-            key.clear();
-            write_key(&references, row, &mut key);
-            let bytes = &mut self.bytes;
-            match self.table.entry(hash(&key), |g| bytes.get(*g as usize) == key, |g| hash(bytes.get(*g as usize))) {
-                hashbrown::hash_table::Entry::Occupied(entry) => *entry.get(),
-                hashbrown::hash_table::Entry::Vacant(entry) => {
-                    let group = bytes.len() as u32;
-                    entry.insert(group);
-                    bytes.push(&key);
-                    fresh.push(row as u32);
-                    group
-                }
-            }
-        });
-        let groups: Vec<u32> = groups.collect();
-        if !fresh.is_empty() {
-            self.values.iter_mut().zip(vectors).for_each(|(values, vector)| values.append(&vector.take(&fresh)));
-        }
-        groups
-    }
-
-    /// Returns which of `parts` shares of the key space each group falls into.
-    pub(super) fn shares(&self, parts: usize) -> Vec<u32> {
-        let share = |hash: u64| (hash >> 7) as u32 % parts as u32;
-        match &self.packing {
-            KeyPacking::Integer(_) => self.integers.iter().map(|key| share(mix(*key))).collect(),
-            KeyPacking::Bytes(_) => self.bytes.iter().map(|key| share(hash_bytes(key))).collect(),
-        }
-    }
-
-    /// Takes over some groups of another table; returns pairs of (their number, ours).
-    pub(super) fn absorb(&mut self, other: &GroupTable, groups: &[u32]) -> Vec<(u32, u32)> {
-        match &self.packing {
-            KeyPacking::Integer(_) => {
-                groups.iter().map(|g| (*g, self.number_integer(other.integers[*g as usize]))).collect()
-            }
-            KeyPacking::Bytes(_) => {
-                let vectors: Vec<Rc<Vector>> = other.values.iter().map(|v| Rc::new(v.take(groups))).collect();
-                let ours = self.number_bytes(&vectors, groups.len());
-                groups.iter().copied().zip(ours).collect()
-            }
-        }
-    }
-
-    /// Returns the key values of all groups.
-    pub(super) fn values(&self) -> Vec<Vector> {
-        match &self.packing {
-            KeyPacking::Integer(keys) => keys
-                .iter()
-                .map(|(key, shift)| {
-                    let bits = key.key.bits();
-                    let mask = if bits == 0 { 0 } else { u64::MAX >> (64 - bits) };
-                    key.values(self.integers.iter().map(|packed| packed >> shift & mask), self.integers.len())
-                })
-                .collect(),
-            KeyPacking::Bytes(_) => self.values.clone(),
-        }
-    }
-
-    /// Makes an empty table of the same kind.
-    pub(super) fn fresh(&self) -> GroupTable {
-        GroupTable::new(self.packing.clone(), self.kinds.clone(), self.collide)
-    }
-
-    pub(super) fn byte_len(&self) -> usize {
-        self.table.capacity() * 5 + self.integers.len() * 8 + self.bytes.parts().1.len() * 2 + self.bytes.len() * 8
+    fn byte_len(&self) -> usize {
+        let accumulators = self.accumulators.iter().map(Accumulator::byte_len).sum::<usize>();
+        self.table.as_ref().map_or(0, GroupTable::byte_len) + self.met.len() + accumulators
     }
 }
 
-#[inline(always)]
-fn mix(key: u64) -> u64 {
-    let key = (key ^ (key >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    key ^ (key >> 29)
+impl Groups {
+    /// Makes no groups yet, for vectors of so many rows: tests take small ones, and have small runs then.
+    pub(super) fn new(plan: &Arc<AggregatePlan>, memory: &Arc<MemoryBudget>, vector_rows: usize) -> Groups {
+        let distinct = plan.distinct.iter().map(|distinct| Groups::new(&distinct.rows, memory, vector_rows));
+        Groups {
+            plan: plan.clone(),
+            set: GroupSet::new(plan),
+            runs: Vec::new(),
+            distinct: distinct.collect(),
+            size: RunSize { groups: SMALL_RUN.min(4 * vector_rows), rows: 0, small: None, settled: false },
+            set_aside: 0,
+            reservation: Reservation::new(memory, "the groups of an aggregation"),
+        }
+    }
+
+    /// Returns the group of each active row; `None` where there is one group.
+    pub(super) fn groups(&mut self, frame: &Frame<'_>) -> Result<Option<Vec<u32>>> {
+        let numbers = match (&self.plan.layout, &mut self.set.table) {
+            (GroupLayout::Array { keys, .. }, _) => {
+                let numbers = dense_groups(keys, frame)?;
+                numbers.iter().for_each(|group| self.set.met[*group as usize] = 1);
+                numbers
+            }
+            (_, Some(table)) => table.groups(frame)?,
+            (_, None) => {
+                self.set.met[0] = 1;
+                return Ok(None);
+            }
+        };
+        self.set.follow();
+        Ok(Some(numbers))
+    }
+
+    /// Ends a vector of rows: takes memory, and sets groups aside that no longer fit the cache.
+    pub(super) fn end_vector(&mut self, rows: usize) -> Result<()> {
+        self.size.rows += rows;
+        if self.set.hashed() >= self.size.groups {
+            self.size.learn(self.set.hashed());
+            let fresh = self.set.table.as_ref().map(GroupTable::fresh);
+            let full = std::mem::replace(&mut self.set, GroupSet::empty(&self.plan, fresh));
+            let run = full.into_run();
+            self.set_aside += run.set.byte_len();
+            self.runs.push(run);
+        }
+        self.reserve()
+    }
+
+    /// Takes the memory of the groups. When a table or a list grows, it is there once more in its new size.
+    ///
+    /// # Errors
+    /// Exhausted if the memory budget is used up.
+    pub fn reserve(&mut self) -> Result<()> {
+        self.reservation.grow_to(self.set_aside + 2 * self.set.byte_len())
+    }
+
+    /// Takes the memory of the groups out, to hold it while something is made of them.
+    pub(crate) fn hand_over(&mut self) -> Reservation {
+        self.reservation.split_off(usize::MAX)
+    }
+
+    /// Notes that a place of an array of groups has met a row: it is the group's number.
+    pub fn meet(&mut self, place: usize) {
+        self.set.met[place] = 1;
+    }
+
+    /// Returns the number of each group by its key values, making new ones as needed.
+    pub fn number(&mut self, keys: &[Rc<Vector>], rows: usize) -> Vec<u32> {
+        let numbers = match (&self.plan.layout, &mut self.set.table) {
+            (GroupLayout::Array { keys: placed, .. }, _) => dense_groups_of(placed, keys, rows),
+            (_, Some(table)) => table.groups_of(keys, rows),
+            (_, None) => vec![0; rows],
+        };
+        match self.set.table {
+            Some(_) => self.set.follow(),
+            None => numbers.iter().for_each(|group| self.set.met[*group as usize] = 1),
+        }
+        numbers
+    }
+
+    /// Adds what others computed of one aggregate over some rows of a group.
+    pub fn add(&mut self, aggregate: usize, group: usize, partial: Partial<'_>) {
+        self.set.accumulators[aggregate].add(group, partial);
+    }
+
+    /// Adds distinct values to the aggregates that are computed of them.
+    pub(super) fn add_distinct(&mut self, distinct: &DistinctPlan, chunk: Chunk) -> Result<()> {
+        let keys = self.plan.keys.len();
+        let vectors: Vec<Rc<Vector>> = chunk.vectors.into_iter().map(Rc::new).collect();
+        let numbers = self.number(&vectors[..keys], chunk.rows);
+        let filter = vectors.get(keys + 1).filter(|_| distinct.filtered);
+        let mask = filter.map(|filter| truth(filter, chunk.rows));
+        for aggregate in &distinct.aggregates {
+            let accumulator = &mut self.set.accumulators[*aggregate];
+            accumulator.update(GroupOf::Each(&numbers), chunk.rows, Some(&vectors[keys]), mask.as_deref());
+        }
+        self.end_vector(chunk.rows)
+    }
+
+    /// Returns the key values that stand at some places of a key.
+    pub fn key_values(key: &PlacedKey, places: impl Iterator<Item = u64>, count: usize) -> Vector {
+        key.values(places, count)
+    }
 }
 
-fn hash_bytes(bytes: &[u8]) -> u64 {
-    mix(lookup::hash_bytes(bytes))
+/// Returns a byte for each row, set where a boolean is true.
+pub(super) fn truth(vector: &Vector, rows: usize) -> Vec<u8> {
+    let Values::Boolean(values) = &vector.values else { return vec![0; rows] };
+    let valid = vector.valid.as_ref();
+    (0..rows).map(|row| values[row] & valid.map_or(1, |valid| valid[row])).collect()
 }

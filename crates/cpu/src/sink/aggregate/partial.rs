@@ -6,7 +6,7 @@ use arrow_buffer::i256;
 use tandem_column::{Error, Result};
 use tandem_pipeline::{AggregateFunction, scalar::aggregate::Moments};
 
-use super::accumulator::{Accumulator, Groups, State, both, for_rows};
+use super::accumulator::{Accumulator, GroupOf, State, both, for_rows};
 use crate::{Values, Vector};
 
 /// What others computed of one aggregate over some rows of one group.
@@ -105,7 +105,7 @@ impl Accumulator {
     /// contribute.
     pub(super) fn update_states(
         &mut self,
-        groups: Groups<'_>,
+        groups: GroupOf<'_>,
         rows: usize,
         states: &[Rc<Vector>],
         mask: Option<&[u8]>,

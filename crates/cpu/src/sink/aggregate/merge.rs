@@ -1,0 +1,183 @@
+//! The end of an aggregation: the groups of all workers become rows, each partition or run of places on its own.
+
+use std::sync::{Mutex, PoisonError};
+
+use tandem_column::Result;
+use tandem_pipeline::Phase;
+use tandem_plan::sink::GroupLayout;
+
+use super::{
+    AggregateSink, Groups,
+    accumulator::Accumulator,
+    groups::{GroupSet, Run},
+    places::dense_values,
+    table::{GroupTable, PARTITIONS},
+};
+use crate::{Vector, rows::Chunk, settings::ParallelTasks};
+
+/// From this many groups on, they are merged in parallel.
+const PARALLEL_GROUPS: usize = 1 << 14;
+
+impl AggregateSink {
+    /// Merges groups into rows.
+    pub(super) fn merge(&self, mut states: Vec<Groups>, parallel: ParallelTasks<'_>) -> Result<Vec<Chunk>> {
+        if states.is_empty() {
+            states.push(Groups::new(&self.plan, &self.memory, self.vector_rows));
+        }
+        states = self.merge_distinct(states, parallel)?;
+        match &self.plan.layout {
+            GroupLayout::Hash(_) => self.merge_hashed(states, parallel),
+            GroupLayout::One => self.merge_places(&states, 1, parallel),
+            GroupLayout::Array { groups, .. } => self.merge_places(&states, *groups, parallel),
+        }
+    }
+
+    /// Merges the distinct values of all workers, and adds them to the groups.
+    fn merge_distinct(&self, mut states: Vec<Groups>, parallel: ParallelTasks<'_>) -> Result<Vec<Groups>> {
+        if self.plan.distinct.is_empty() {
+            return Ok(states);
+        }
+        let mut of_each: Vec<Vec<Groups>> = self.plan.distinct.iter().map(|_| Vec::new()).collect();
+        for state in &mut states {
+            let distinct = std::mem::take(&mut state.distinct);
+            of_each.iter_mut().zip(distinct).for_each(|(all, groups)| all.push(groups));
+        }
+        let states: Vec<Mutex<Groups>> = states.into_iter().map(Mutex::new).collect();
+        for (distinct, groups) in self.plan.distinct.iter().zip(of_each) {
+            let rows = AggregateSink { plan: distinct.rows.clone(), memory: self.memory.clone(), ..*self };
+            let chunks = rows.merge(groups, parallel)?;
+            let next = Mutex::new(chunks.into_iter());
+            let take = || next.lock().unwrap_or_else(PoisonError::into_inner).next();
+            parallel(states.len(), &|worker| {
+                let mut state = states[worker].lock().unwrap_or_else(PoisonError::into_inner);
+                while let Some(chunk) = take() {
+                    state.add_distinct(distinct, chunk)?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(states.into_iter().map(|state| state.into_inner().unwrap_or_else(PoisonError::into_inner)).collect())
+    }
+
+    /// Merges arrays of groups, a run of places at a time.
+    fn merge_places(&self, states: &[Groups], places: usize, parallel: ParallelTasks<'_>) -> Result<Vec<Chunk>> {
+        let length = if places >= 2 * PARALLEL_GROUPS { PARALLEL_GROUPS } else { places };
+        in_parallel(places.div_ceil(length.max(1)), parallel, |run| {
+            let (first, end) = (run * length, ((run + 1) * length).min(places));
+            let mut all = GroupSet::empty(&self.plan, None);
+            all.accumulators.iter_mut().for_each(|accumulator| accumulator.resize(end - first));
+            let mut met = vec![0; end - first];
+            for state in states {
+                let of = &state.set.met[first..end];
+                let pairs = of.iter().enumerate().filter(|(_, met)| **met != 0);
+                let pairs: Vec<(u32, u32)> = pairs.map(|(at, _)| ((first + at) as u32, at as u32)).collect();
+                pairs.iter().for_each(|(_, at)| met[*at as usize] = 1);
+                merge_states(&mut all.accumulators, &state.set.accumulators, &pairs);
+            }
+            let met = met.iter().enumerate().filter(|(_, met)| **met != 0 || self.plan.keys.is_empty());
+            let groups: Vec<u32> = met.map(|(group, _)| group as u32).collect();
+            let keys = match &self.plan.layout {
+                GroupLayout::Array { keys, .. } => {
+                    dense_values(keys, &groups.iter().map(|group| first as u32 + group).collect::<Vec<_>>())
+                }
+                _ => Vec::new(),
+            };
+            self.chunk(run, keys, &all.accumulators, &groups)
+        })
+    }
+
+    /// Merges hashed groups, a partition at a time if there are many.
+    fn merge_hashed(&self, states: Vec<Groups>, parallel: ParallelTasks<'_>) -> Result<Vec<Chunk>> {
+        let (mut runs, mut sets) = (Vec::new(), Vec::new());
+        for mut state in states {
+            runs.append(&mut state.runs);
+            sets.push(state.set);
+        }
+        let groups: usize = sets.iter().map(GroupSet::hashed).sum();
+        if runs.is_empty() && sets.len() == 1 {
+            let set = sets.pop().expect("there is one");
+            return Ok(vec![self.finish_set(0, set)?]);
+        }
+        if runs.is_empty() && groups < PARALLEL_GROUPS {
+            let mut sets = sets.into_iter();
+            let mut all = sets.next().expect("there is at least one worker's");
+            for set in sets {
+                all.absorb(&set, 0..set.hashed() as u32);
+            }
+            return Ok(vec![self.finish_set(0, all)?]);
+        }
+        runs.extend(in_parallel_each(sets, parallel, GroupSet::into_run)?);
+        in_parallel(PARTITIONS, parallel, |partition| {
+            let range = |run: &Run| run.starts[partition]..run.starts[partition + 1];
+            let most = runs.iter().map(|run| range(run).len()).max().unwrap_or(0);
+            let table = runs.iter().find_map(|run| run.set.table.as_ref().map(GroupTable::fresh));
+            let mut all = GroupSet::empty(&self.plan, table);
+            all.table.iter_mut().for_each(|table| table.reserve(most));
+            runs.iter().for_each(|run| all.absorb(&run.set, range(run)));
+            self.finish_set(partition, all)
+        })
+    }
+
+    /// Makes rows of all groups of a hash table.
+    fn finish_set(&self, part: usize, set: GroupSet) -> Result<Chunk> {
+        let all: Vec<u32> = (0..set.hashed() as u32).collect();
+        let keys = set.table.map_or_else(Vec::new, GroupTable::into_values);
+        self.chunk(part, keys, &set.accumulators, &all)
+    }
+
+    fn chunk(&self, part: usize, keys: Vec<Vector>, accumulators: &[Accumulator], groups: &[u32]) -> Result<Chunk> {
+        let mut vectors = keys;
+        for (planned, accumulator) in self.plan.aggregates.iter().zip(accumulators) {
+            let counts = &planned.counted_by.map_or(accumulator, |by| &accumulators[by]).counts;
+            match self.plan.phase {
+                Phase::Partial => vectors.extend(accumulator.states(counts, groups)?),
+                Phase::Single | Phase::Final => vectors.push(accumulator.finish(counts, groups)?),
+            }
+        }
+        Ok(Chunk { morsel: part, rows: groups.len(), vectors })
+    }
+}
+
+impl GroupSet {
+    /// Adds a run of hashed groups of another set.
+    fn absorb(&mut self, other: &GroupSet, groups: std::ops::Range<u32>) {
+        let (Some(ours), Some(theirs)) = (&mut self.table, &other.table) else { return };
+        let pairs = ours.absorb(theirs, groups);
+        self.follow();
+        merge_states(&mut self.accumulators, &other.accumulators, &pairs);
+    }
+}
+
+fn merge_states(into: &mut [Accumulator], from: &[Accumulator], pairs: &[(u32, u32)]) {
+    into.iter_mut().zip(from).for_each(|(into, from)| into.merge(from, pairs));
+}
+
+/// Runs tasks on all workers and returns what they give, in their order.
+fn in_parallel<T: Send>(
+    tasks: usize,
+    parallel: ParallelTasks<'_>,
+    task: impl Fn(usize) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let done = Mutex::new(Vec::with_capacity(tasks));
+    parallel(tasks, &|index| {
+        let made = task(index)?;
+        done.lock().unwrap_or_else(PoisonError::into_inner).push((index, made));
+        Ok(())
+    })?;
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(index, _)| *index);
+    Ok(done.into_iter().map(|(_, made)| made).collect())
+}
+
+/// Changes values on all workers; keeps their order.
+fn in_parallel_each<T: Send, U: Send>(
+    values: Vec<T>,
+    parallel: ParallelTasks<'_>,
+    change: impl Fn(T) -> U + Sync,
+) -> Result<Vec<U>> {
+    let values: Vec<Mutex<Option<T>>> = values.into_iter().map(|value| Mutex::new(Some(value))).collect();
+    let changed = in_parallel(values.len(), parallel, |index| {
+        Ok(values[index].lock().unwrap_or_else(PoisonError::into_inner).take().map(&change))
+    })?;
+    Ok(changed.into_iter().flatten().collect())
+}
