@@ -73,7 +73,9 @@ fn groups(plan: &AggregatePlan, holder: &dyn Fn(SlotId) -> Option<(KeyOf, u64)>)
             KernelSink::Groups { keys: keys.iter().map(|key| key.key).collect(), groups: *groups, aggregates }
         }
         // A kernel has an array for each of many work-items: large ones take too much memory.
-        GroupLayout::Array { .. } | GroupLayout::Hash(_) => KernelSink::Hashed { keys: hash_keys(plan, holder)?, aggregates },
+        GroupLayout::Array { .. } | GroupLayout::Hash(_) => {
+            KernelSink::Hashed { keys: hash_keys(plan, holder)?, aggregates }
+        }
     })
 }
 
