@@ -35,6 +35,22 @@ fn metrics_stand_at_their_steps() {
     assert!(line("aggregate").contains("[286 → 1 rows, "), "{text}");
 }
 
+/// What is expected of each pipeline stands beside what came, and is marked where it is far off.
+#[test]
+fn wrong_estimates_are_marked() {
+    let pipeline = |sql: &str| {
+        let text = shown("cpu", sql);
+        text.lines().find(|line| line.contains("pipeline 0 (on cpu, ")).unwrap_or_default().to_owned()
+    };
+    let right = pipeline("EXPLAIN ANALYZE SELECT n FROM t WHERE n <= 250");
+    assert!(right.contains("about 250 rows, 1000 rows in, 250 out, "), "{right}");
+    // Nothing is known of a remainder: a third of the rows is assumed.
+    let wrong = pipeline("EXPLAIN ANALYZE SELECT n FROM t WHERE n % 500 < 1");
+    assert!(wrong.contains("about 330 rows, OFF BY 167 ×, 1000 rows in, 2 out, "), "{wrong}");
+    let planned = pipeline("EXPLAIN SELECT n FROM t WHERE n % 500 < 1");
+    assert!(planned.contains("(on cpu, about 330 rows)"), "{planned}");
+}
+
 #[test]
 fn with_a_device_plans_name_it() {
     if !testing::has(&tandem_device::find(), Backend::OpenCl) {

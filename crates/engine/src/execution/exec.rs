@@ -130,7 +130,7 @@ impl TandemExec {
                     reasons.join("; ")
                 )));
             }
-            statement.report.measured(execution.metrics.clone());
+            statement.report.measured(execution.metrics.clone(), &captured.estimates);
             *measured.lock() = Some(execution.metrics.clone());
             Ok(execution)
         }

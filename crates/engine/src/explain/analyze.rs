@@ -12,7 +12,6 @@ use datafusion::error::Result;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::display::DisplayableExecutionPlan;
-use datafusion::physical_plan::execute_stream;
 use futures::TryStreamExt;
 
 use crate::error::IntoHost;
@@ -42,7 +41,7 @@ pub(crate) async fn explain_analyze(
 ) -> Result<RecordBatch> {
     let planned = plan(inner, state, statement, OnFallback::Silent).await?;
     let start = Instant::now();
-    let mut stream = execute_stream(planned.physical.clone(), state.task_ctx())?;
+    let mut stream = planned.start(state)?;
     let mut count = 0;
     while let Some(batch) = stream.try_next().await? {
         count += batch.num_rows();
@@ -63,7 +62,7 @@ pub(crate) async fn explain_kernel(
         return Err(Error::input("EXPLAIN KERNEL needs a device; choose one with --mode gpu").into_host());
     };
     let planned = plan(inner, state, statement, OnFallback::Silent).await?;
-    let mut stream = execute_stream(planned.physical.clone(), state.task_ctx())?;
+    let mut stream = planned.start(state)?;
     while stream.try_next().await?.is_some() {}
     let mut rows = vec![("device".to_string(), devices)];
     visit_exec(&planned.physical, &mut |exec: &TandemExec| {

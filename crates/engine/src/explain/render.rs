@@ -6,6 +6,9 @@ use tandem_runtime::{DeviceMetrics, PipelineMetrics, ProgramMetrics, QueryMetric
 
 use crate::planning::captured::Captured;
 
+/// The factor up to which an estimate is as good as can be asked for.
+const TOLERATED: f64 = 10.0;
+
 /// Writes the pipelines of a captured sub-plan, one line per source, step and sink; with metrics, what each did.
 pub fn render(captured: &Captured, metrics: Option<&QueryMetrics>, device: Option<&str>) -> String {
     let mut text = String::new();
@@ -18,8 +21,11 @@ pub fn render(captured: &Captured, metrics: Option<&QueryMetrics>, device: Optio
     for (index, pipeline) in query.pipelines.iter().enumerate() {
         let measured = metrics.and_then(|metrics| metrics.pipelines.get(index));
         let mut remarks = vec![format!("on {}", place_of(measured.map(std::slice::from_ref), device))];
-        remarks.extend(captured.notes.get(index).cloned());
+        let estimate = captured.estimates.get(index).copied();
+        remarks.extend(estimate.map(approximate));
         if let Some(measured) = measured {
+            let off = estimate.and_then(|rows| misestimate(rows, measured.rows_out));
+            remarks.extend(off.map(|factor| format!("OFF BY {factor:.0} ×")));
             remarks.push(totals(measured));
             remarks.extend(measured.device.as_ref().map(device_totals));
             remarks.extend(measured.reason.iter().map(|reason| format!("on the CPU: {reason}")));
@@ -37,6 +43,23 @@ pub fn render(captured: &Captured, metrics: Option<&QueryMetrics>, device: Optio
         }
     }
     text
+}
+
+/// Writes a number of rows with two digits that mean something: estimates are no better.
+fn approximate(rows: f64) -> String {
+    if !rows.is_finite() || rows < 1.5 {
+        return "about 1 row".to_string();
+    }
+    let unit = 10f64.powf((rows.log10().floor() - 1.0).max(0.0));
+    format!("about {} rows", ((rows / unit).round() * unit) as u64)
+}
+
+/// Returns by which factor an estimate was wrong, if that is more than [`TOLERATED`]. No rows count as one: a plan for one
+/// row is a plan for none.
+pub(crate) fn misestimate(estimated: f64, actual: u64) -> Option<f64> {
+    let (estimated, actual) = (estimated.max(1.0), actual.max(1) as f64);
+    let factor = f64::max(estimated / actual, actual / estimated);
+    (factor > TOLERATED).then_some(factor)
 }
 
 /// Names what pipelines ran on; what is planned, before they have run: a device takes those it has a kernel for.
@@ -142,6 +165,18 @@ mod tests {
         steps[0].counted = false;
         assert_eq!(remark(&steps, Some(1)), None);
         assert_eq!(remark(&[], Some(0)), None);
+    }
+
+    #[test]
+    fn estimates_are_marked_beyond_a_factor_of_ten() {
+        assert_eq!(misestimate(100.0, 10), None);
+        assert_eq!(misestimate(101.0, 10), Some(10.1));
+        assert_eq!(misestimate(10.0, 250), Some(25.0));
+        assert_eq!(misestimate(0.0, 0), None);
+        assert_eq!(misestimate(0.001, 1), None);
+        assert_eq!(misestimate(50.0, 0), Some(50.0));
+        assert_eq!(approximate(f64::INFINITY), "about 1 row");
+        assert_eq!(approximate(1234.0), "about 1200 rows");
     }
 
     #[test]

@@ -8,6 +8,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tandem_runtime::{PipelineMetrics, QueryMetrics, RowProgress};
 
+use crate::explain::render::misestimate;
+
 /// Where a statement ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -58,6 +60,8 @@ pub struct PipelineReport {
     pub rows_in: u64,
     /// Rows of its result, or of the hash table it built.
     pub rows_out: u64,
+    /// Rows that planning expected of its result.
+    pub rows_estimated: Option<f64>,
     /// Rows never looked at, because statistics of blocks excluded them.
     pub rows_skipped: u64,
     /// From its start to its end.
@@ -78,6 +82,8 @@ struct State {
     captured: usize,
     reasons: Vec<String>,
     metrics: Vec<QueryMetrics>,
+    /// The estimate of each pipeline of `metrics`, all of them one after the other.
+    estimates: Vec<Option<f64>>,
 }
 
 /// What a statement ran on.
@@ -99,6 +105,13 @@ impl State {
         let all_on_devices = pipelines().all(|pipeline| pipeline.device.is_some() && pipeline.reason.is_none());
         let cpu = self.captured > 0 && (devices.is_empty() || !all_on_devices);
         Places { devices, cpu, host: self.captured == 0 || !self.reasons.is_empty() }
+    }
+}
+
+impl PipelineReport {
+    /// Returns by which factor the estimate of its rows was wrong, if that is more than 10.
+    pub fn misestimate(&self) -> Option<f64> {
+        misestimate(self.rows_estimated?, self.rows_out)
     }
 }
 
@@ -135,16 +148,17 @@ impl Report {
     pub fn pipelines(&self) -> Vec<PipelineReport> {
         let state = self.state.lock();
         let pipelines = state.metrics.iter().flat_map(|metrics| &metrics.pipelines);
-        let report = |pipeline: &PipelineMetrics| PipelineReport {
+        let report = |(pipeline, estimate): (&PipelineMetrics, &Option<f64>)| PipelineReport {
             devices: pipeline.device.as_ref().map_or_else(Vec::new, |device| device.names.clone()),
             reason: pipeline.reason.clone(),
             rows_in: pipeline.rows_in,
             rows_out: pipeline.rows_out,
+            rows_estimated: *estimate,
             rows_skipped: pipeline.rows_skipped,
             elapsed: pipeline.elapsed,
             notes: pipeline.notes.clone(),
         };
-        pipelines.map(report).collect()
+        pipelines.zip(&state.estimates).map(report).collect()
     }
 
     /// Returns why pipelines, or parts of them, ran on the CPU although a device was asked for, by their number.
@@ -200,8 +214,10 @@ impl Report {
         }
     }
 
-    /// Records what one of Tandem's queries measured.
-    pub(crate) fn measured(&self, metrics: QueryMetrics) {
-        self.state.lock().metrics.push(metrics);
+    /// Records what one of Tandem's queries measured, and what was expected of its pipelines.
+    pub(crate) fn measured(&self, metrics: QueryMetrics, estimates: &[f64]) {
+        let mut state = self.state.lock();
+        state.estimates.extend((0..metrics.pipelines.len()).map(|pipeline| estimates.get(pipeline).copied()));
+        state.metrics.push(metrics);
     }
 }

@@ -103,7 +103,9 @@ fn capture_inputs(
         query: Arc::new(lowered.query),
         scans: lowered.scans,
         schema: plan.schema().clone(),
-        notes: lowered.notes,
+        estimates: lowered.estimates,
+        #[cfg(test)]
+        looked: lowered.looked,
     })
 }
 

@@ -41,8 +41,11 @@ pub struct Captured {
     pub schema: DFSchemaRef,
     /// Sub-plans that the host runs; input `i` is the query's `Source::Block` named `input<i>`.
     pub inputs: Vec<LogicalPlan>,
-    /// A remark for each pipeline of the query, such as its estimated rows.
-    pub notes: Vec<String>,
+    /// The rows that each pipeline of the query is estimated to give.
+    pub estimates: Vec<f64>,
+    /// How many nodes estimating looked at while the query was planned, for tests.
+    #[cfg(test)]
+    pub looked: usize,
 }
 
 // Two captured nodes are the same only if they share their query: plans are compared while planning, never for meaning.

@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
-use datafusion::execution::SessionState;
+use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{LogicalPlan, UserDefinedLogicalNode};
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 use tandem_pipeline::Sink;
 
@@ -30,6 +30,25 @@ pub(crate) struct Planned {
     pub(crate) logical: LogicalPlan,
     /// What runs.
     pub(crate) physical: Arc<dyn ExecutionPlan>,
+}
+
+impl Planned {
+    /// Starts to run the plan.
+    pub(crate) fn start(&self, state: &SessionState) -> Result<SendableRecordBatchStream> {
+        execute_stream(self.physical.clone(), self.context(state))
+    }
+
+    /// Returns what operators find in the session. The tables of all functions are copied only for the host's operators:
+    /// a captured plan calls none of them by name.
+    fn context(&self, state: &SessionState) -> Arc<TaskContext> {
+        if whole(&self.logical).is_none() {
+            return state.task_ctx();
+        }
+        let (session, config, runtime) =
+            (state.session_id().to_string(), state.config().clone(), state.runtime_env().clone());
+        let (scalar, nested, aggregate, window) = Default::default();
+        Arc::new(TaskContext::new(None, session, config, scalar, nested, aggregate, window, runtime))
+    }
 }
 
 /// Optimises and plans a statement for its mode; its report learns what was captured and why the rest was not.

@@ -12,7 +12,7 @@ use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::error::Result;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{CreateExternalTable, CreateMemoryTable, DdlStatement, LogicalPlan};
-use datafusion::physical_plan::{collect, execute_stream};
+use datafusion::physical_plan::collect;
 use datafusion::prelude::SessionContext;
 use tandem_column::{Field, Table};
 
@@ -63,7 +63,7 @@ pub(crate) async fn create_table(
         Some(table) => table,
         None => {
             let planned = plan(&create.input, state, statement, statement.config.on_fallback).await?;
-            let rows = execute_stream(planned.physical, state.task_ctx())?;
+            let rows = planned.start(state)?;
             // Its memory counts as the table's from here on.
             load(rows, fields, &name, &statement.runtime, &statement.budget).await?.0
         }

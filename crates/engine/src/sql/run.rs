@@ -96,7 +96,7 @@ async fn dispatch(
             let prepared = inner.context.execute_logical_plan(logical).await?;
             nesting::check_plan(prepared.logical_plan()).into_host()?;
             let planned = plan(prepared.logical_plan(), &state, statement, on_fallback).await?;
-            execute_stream(planned.physical, state.task_ctx())
+            planned.start(&state)
         }
         LogicalPlan::Statement(PlanStatement::SetVariable(ref set)) => {
             let (name, value) = (set.variable.clone(), set.value.clone());
@@ -121,7 +121,7 @@ async fn dispatch(
         }
         query => {
             let planned = plan(&query, &state, statement, on_fallback).await?;
-            execute_stream(planned.physical, state.task_ctx())
+            planned.start(&state)
         }
     }
 }

@@ -3,13 +3,14 @@
 //! The usual assumptions: values are spread evenly, conditions are independent, and the keys of the side with fewer
 //! distinct values all occur on the other side.
 
-use std::collections::BTreeSet;
+use std::cell::Cell;
+use std::collections::{BTreeSet, HashMap};
 
 use tandem_pipeline::{DateField, Expr, Function};
 
 use crate::planning::tree::{
     Registry,
-    node::{ColumnId, JoinRows, Node, references},
+    node::{ColumnId, Estimate, Join, JoinRows, Node, references},
 };
 
 /// Rows assumed of what the host hands in.
@@ -20,11 +21,19 @@ pub(super) const UNKNOWN_CONDITION: f64 = 1.0 / 3.0;
 /// Estimates rows of nodes of one tree.
 pub(crate) struct Estimator<'a> {
     pub(super) registry: &'a Registry,
+    /// How many nodes were looked at, for tests: time is never asserted.
+    looked: Cell<usize>,
 }
 
 impl<'a> Estimator<'a> {
     pub(crate) fn new(registry: &'a Registry) -> Self {
-        Estimator { registry }
+        Estimator { registry, looked: Cell::new(0) }
+    }
+
+    /// Returns how many nodes were looked at so far.
+    #[cfg(test)]
+    pub(crate) fn looked(&self) -> usize {
+        self.looked.get()
     }
 
     /// Returns the columns that exist above a node.
@@ -64,48 +73,63 @@ impl<'a> Estimator<'a> {
 
     /// Estimates the rows that a node gives.
     pub(crate) fn rows(&self, node: &Node) -> f64 {
+        self.estimate(node).rows
+    }
+
+    /// Estimates a node, from what is known of the joins below it: every node is looked at once at most.
+    pub(crate) fn estimate(&self, node: &Node) -> Estimate {
+        self.looked.set(self.looked.get() + 1);
+        // What is not filtered from a table has no rows before filters.
+        let made = |rows: f64| Estimate { rows, base: rows.max(1.0) };
         match node {
-            Node::Scan { scan, filters } => self.registry.scans[*scan].stats.rows * self.conjunction(filters),
-            Node::Input { .. } => UNKNOWN_ROWS,
-            Node::Values { rows, .. } => rows.len() as f64,
-            Node::Filter { input, predicates } => self.rows(input) * self.conjunction(predicates),
-            Node::Let { input, .. } => self.rows(input),
-            Node::Join(join) => {
-                let (left, right) = (self.rows(&join.left), self.rows(&join.right));
-                let condition = if join.residual.is_some() { UNKNOWN_CONDITION } else { 1.0 };
-                let pairs = || left * right / self.key_domain(&join.on, &join.left, &join.right) * condition;
-                match join.kind {
-                    JoinRows::Inner => pairs(),
-                    JoinRows::Left => pairs().max(left),
-                    JoinRows::Full => pairs().max(left + right),
-                    JoinRows::Mark(_) => left,
-                    JoinRows::Semi | JoinRows::Anti => left * self.kept(&join.on, &join.left, &join.right, join.kind),
-                }
+            Node::Scan { scan, filters } => {
+                let rows = self.registry.scans[*scan].stats.rows;
+                Estimate { rows: rows * self.conjunction(filters), base: rows.max(1.0) }
             }
+            Node::Input { .. } => made(UNKNOWN_ROWS),
+            Node::Values { rows, .. } => made(rows.len() as f64),
+            Node::Filter { input, predicates } => {
+                let input = self.estimate(input);
+                Estimate { rows: input.rows * self.conjunction(predicates), ..input }
+            }
+            Node::Let { input, .. } => self.estimate(input),
+            Node::Join(join) => match join.estimate {
+                Some(known) => known,
+                None => self.join(join, self.estimate(&join.left), self.estimate(&join.right)),
+            },
             Node::Aggregate { input, keys, .. } => {
                 let rows = self.rows(input);
                 let groups: f64 = keys.iter().map(|key| self.distinct(&Expr::Slot(*key), rows).min(rows)).product();
-                if keys.is_empty() { 1.0 } else { groups.min(rows) }
+                made(if keys.is_empty() { 1.0 } else { groups.min(rows) })
             }
-            Node::Sort { input, fetch, .. } | Node::Limit { input, fetch, .. } => {
+            Node::Sort { input, fetch, .. } => {
+                let input = self.estimate(input);
+                Estimate { rows: fetch.map_or(input.rows, |fetch| input.rows.min(fetch as f64)), ..input }
+            }
+            Node::Limit { input, fetch, .. } => {
                 let rows = self.rows(input);
-                fetch.map_or(rows, |fetch| rows.min(fetch as f64))
+                made(fetch.map_or(rows, |fetch| rows.min(fetch as f64)))
             }
-            Node::Union { inputs, .. } => inputs.iter().map(|(input, _)| self.rows(input)).sum(),
+            Node::Union { inputs, .. } => made(inputs.iter().map(|(input, _)| self.rows(input)).sum()),
         }
     }
 
-    /// Estimates the rows of a node if nothing below it were filtered.
-    pub(crate) fn base_rows(&self, node: &Node) -> f64 {
-        match node {
-            Node::Scan { scan, .. } => self.registry.scans[*scan].stats.rows,
-            Node::Filter { input, .. } | Node::Let { input, .. } | Node::Sort { input, .. } => self.base_rows(input),
-            Node::Join(join) if matches!(join.kind, JoinRows::Semi | JoinRows::Anti | JoinRows::Mark(_)) => {
-                self.base_rows(&join.left)
-            }
-            other => self.rows(other),
-        }
-        .max(1.0)
+    /// Estimates a join of sides that are estimated.
+    pub(super) fn join(&self, join: &Join, left: Estimate, right: Estimate) -> Estimate {
+        let condition = if join.residual.is_some() { UNKNOWN_CONDITION } else { 1.0 };
+        let pairs = || left.rows * right.rows / self.key_domain(&join.on, left.base, right.base) * condition;
+        let rows = match join.kind {
+            JoinRows::Inner => pairs(),
+            JoinRows::Left => pairs().max(left.rows),
+            JoinRows::Full => pairs().max(left.rows + right.rows),
+            JoinRows::Mark(_) => left.rows,
+            JoinRows::Semi | JoinRows::Anti => left.rows * self.kept(&join.on, left, right, join.kind),
+        };
+        let base = match join.kind {
+            JoinRows::Semi | JoinRows::Anti | JoinRows::Mark(_) => left.base,
+            JoinRows::Inner | JoinRows::Left | JoinRows::Full => rows.max(1.0),
+        };
+        Estimate { rows, base }
     }
 
     /// Estimates how many distinct values an expression has, in a relation of so many rows.
@@ -157,8 +181,7 @@ impl<'a> Estimator<'a> {
     }
 
     /// Estimates how many distinct keys the side with more of them has: what the product of rows is divided by.
-    fn key_domain(&self, on: &[(Expr, Expr)], left: &Node, right: &Node) -> f64 {
-        let (left_rows, right_rows) = (self.base_rows(left), self.base_rows(right));
+    fn key_domain(&self, on: &[(Expr, Expr)], left_rows: f64, right_rows: f64) -> f64 {
         let (mut left_keys, mut right_keys) = (1.0, 1.0);
         for (left, right) in on {
             left_keys *= self.distinct(left, left_rows);
@@ -168,11 +191,11 @@ impl<'a> Estimator<'a> {
     }
 
     /// Estimates the share of left rows that a semi or anti join keeps.
-    pub(crate) fn kept(&self, on: &[(Expr, Expr)], left: &Node, right: &Node, kind: JoinRows) -> f64 {
+    pub(super) fn kept(&self, on: &[(Expr, Expr)], left: Estimate, right: Estimate, kind: JoinRows) -> f64 {
         if on.is_empty() {
             return UNKNOWN_CONDITION;
         }
-        let (left_rows, right_rows) = (self.base_rows(left), self.rows(right).max(1.0));
+        let (left_rows, right_rows) = (left.base, right.rows.max(1.0));
         let (mut left_keys, mut right_keys) = (1.0, 1.0);
         for (left, right) in on {
             left_keys *= self.distinct(left, left_rows);
@@ -188,39 +211,63 @@ impl<'a> Estimator<'a> {
 
     /// Tells whether no two rows of a node agree in all keys (nulls aside).
     pub(crate) fn unique(&self, node: &Node, keys: &[&Expr]) -> bool {
-        let columns: BTreeSet<ColumnId> =
-            keys.iter().filter_map(|key| if let Expr::Slot(column) = key { Some(*column) } else { None }).collect();
-        self.unique_columns(node, &columns)
+        Uniqueness { estimator: self, known: HashMap::new() }.of(node, &slots(keys.iter().copied()))
     }
+}
 
-    fn unique_columns(&self, node: &Node, columns: &BTreeSet<ColumnId>) -> bool {
+/// Returns the columns among expressions.
+fn slots<'e>(keys: impl Iterator<Item = &'e Expr>) -> BTreeSet<ColumnId> {
+    keys.filter_map(|key| if let Expr::Slot(column) = key { Some(*column) } else { None }).collect()
+}
+
+/// Finds out what is unique in a tree. An inner join asks both sides about two sets of columns, and so do those below it:
+/// what is known of a node, which does not move meanwhile, is not asked again.
+struct Uniqueness<'a> {
+    estimator: &'a Estimator<'a>,
+    known: HashMap<(*const Join, BTreeSet<ColumnId>), bool>,
+}
+
+impl Uniqueness<'_> {
+    fn of(&mut self, node: &Node, columns: &BTreeSet<ColumnId>) -> bool {
+        let registry = self.estimator.registry;
+        self.estimator.looked.set(self.estimator.looked.get() + 1);
         match node {
             Node::Scan { scan, .. } => columns.iter().any(|column| {
-                self.registry.columns[*column].origin.is_some_and(|(origin, _)| origin == *scan)
-                    && self.registry.statistics(*column).is_some_and(|statistics| statistics.unique)
+                registry.columns[*column].origin.is_some_and(|(origin, _)| origin == *scan)
+                    && registry.statistics(*column).is_some_and(|statistics| statistics.unique)
             }),
             Node::Filter { input, .. }
             | Node::Let { input, .. }
             | Node::Sort { input, .. }
-            | Node::Limit { input, .. } => self.unique_columns(input, columns),
+            | Node::Limit { input, .. } => self.of(input, columns),
             Node::Aggregate { keys, .. } => keys.iter().all(|key| columns.contains(key)),
             Node::Join(join) => {
-                let lefts: Vec<&Expr> = join.on.iter().map(|(left, _)| left).collect();
-                let rights: Vec<&Expr> = join.on.iter().map(|(_, right)| right).collect();
-                match join.kind {
-                    JoinRows::Semi | JoinRows::Anti | JoinRows::Mark(_) => self.unique_columns(&join.left, columns),
-                    // Nulls may occur more than once in what is unique, and here they match.
-                    JoinRows::Left | JoinRows::Inner if join.null_equals_null => false,
-                    JoinRows::Left => self.unique_columns(&join.left, columns) && self.unique(&join.right, &rights),
-                    JoinRows::Inner => {
-                        (self.unique_columns(&join.left, columns) && self.unique(&join.right, &rights))
-                            || (self.unique_columns(&join.right, columns) && self.unique(&join.left, &lefts))
-                    }
-                    JoinRows::Full => false,
+                let key = (&raw const **join, columns.clone());
+                if let Some(known) = self.known.get(&key) {
+                    return *known;
                 }
+                let found = self.of_join(join, columns);
+                self.known.insert(key, found);
+                found
             }
             Node::Values { rows, .. } => rows.len() <= 1,
             Node::Input { .. } | Node::Union { .. } => false,
+        }
+    }
+
+    fn of_join(&mut self, join: &Join, columns: &BTreeSet<ColumnId>) -> bool {
+        let lefts = || slots(join.on.iter().map(|(left, _)| left));
+        let rights = || slots(join.on.iter().map(|(_, right)| right));
+        match join.kind {
+            JoinRows::Semi | JoinRows::Anti | JoinRows::Mark(_) => self.of(&join.left, columns),
+            // Nulls may occur more than once in what is unique, and here they match.
+            JoinRows::Left | JoinRows::Inner if join.null_equals_null => false,
+            JoinRows::Left => self.of(&join.left, columns) && self.of(&join.right, &rights()),
+            JoinRows::Inner => {
+                (self.of(&join.left, columns) && self.of(&join.right, &rights()))
+                    || (self.of(&join.right, columns) && self.of(&join.left, &lefts()))
+            }
+            JoinRows::Full => false,
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Join order, from statistics.
 //!
 //! Regions of inner joins, with the filters, computed columns, semi and anti joins between them, are taken apart into
-//! relations, equalities and conditions (`region`), put together again in the order of least cost (`enumerate`) by
-//! estimated cardinalities (`estimate`). For every other join only the side to build is chosen. A star query becomes one
+//! relations, equalities and conditions (`region`), put together again in the order of least cost (`enumerate`, `heuristic`)
+//! by estimated cardinalities (`estimate`, `graph`). For every other join only the side to build is chosen. A star query becomes one
 //! pipeline over the fact table that probes the most selective dimension first, for that order costs least.
 
 mod enumerate;
 mod estimate;
+mod graph;
+mod heuristic;
 mod region;
 mod selectivity;
 #[cfg(test)]
@@ -14,25 +16,17 @@ mod tests;
 
 pub(crate) use estimate::Estimator;
 
-use crate::planning::tree::{
-    Registry,
-    node::{Join, JoinRows, Node},
-};
+use crate::planning::tree::node::{Join, JoinRows, Node};
 
 /// How much more a row costs to put into a build than to look up in one: it is hashed, written and read again.
 pub(crate) const BUILD_WEIGHT: f64 = 4.0;
 
-/// Orders the joins of a tree and chooses the side that each builds.
-pub(crate) fn order(registry: &Registry, node: Node) -> Node {
-    let estimator = Estimator::new(registry);
-    order_node(&estimator, node)
-}
-
-pub(crate) fn order_node(estimator: &Estimator<'_>, node: Node) -> Node {
+/// Orders the joins of a tree and chooses the side that each builds; every join has an estimate then.
+pub(crate) fn order(estimator: &Estimator<'_>, node: Node) -> Node {
     if region::begins(&node) {
-        return region::order(estimator, node);
+        return region::order_region(estimator, node);
     }
-    let below = |node: Box<Node>| Box::new(order_node(estimator, *node));
+    let below = |node: Box<Node>| Box::new(order(estimator, *node));
     match node {
         Node::Scan { .. } | Node::Input { .. } | Node::Values { .. } => node,
         Node::Filter { input, predicates } => Node::Filter { input: below(input), predicates },
@@ -41,13 +35,13 @@ pub(crate) fn order_node(estimator: &Estimator<'_>, node: Node) -> Node {
         Node::Sort { input, keys, skip, fetch } => Node::Sort { input: below(input), keys, skip, fetch },
         Node::Limit { input, skip, fetch } => Node::Limit { input: below(input), skip, fetch },
         Node::Union { inputs, columns } => {
-            let inputs = inputs.into_iter().map(|(node, from)| (order_node(estimator, node), from)).collect();
+            let inputs = inputs.into_iter().map(|(node, from)| (order(estimator, node), from)).collect();
             Node::Union { inputs, columns }
         }
         Node::Join(join) => {
             let mut join = *join;
-            join.left = order_node(estimator, join.left);
-            join.right = order_node(estimator, join.right);
+            join.left = order(estimator, join.left);
+            join.right = order(estimator, join.right);
             Node::Join(Box::new(choose_side(estimator, join)))
         }
     }
@@ -55,8 +49,9 @@ pub(crate) fn order_node(estimator: &Estimator<'_>, node: Node) -> Node {
 
 /// Chooses which side of a join is built: the one that costs less, where the kind leaves a choice.
 pub(crate) fn choose_side(estimator: &Estimator<'_>, mut join: Join) -> Join {
-    let left = estimator.rows(&join.left);
-    let right = estimator.rows(&join.right);
+    let (left, right) = (estimator.estimate(&join.left), estimator.estimate(&join.right));
+    join.estimate = Some(estimator.join(&join, left, right));
+    let (left, right) = (left.rows, right.rows);
     join.swap = match join.kind {
         // A null-aware join asks whether the other side has nulls, a mark join marks rows as they pass.
         _ if join.null_aware => false,

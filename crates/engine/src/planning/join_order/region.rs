@@ -11,11 +11,12 @@ use tandem_pipeline::{Comparison, Expr};
 
 use super::{
     Estimator, choose_side,
-    enumerate::{Graph, MOST_RELATIONS, Tree, cheapest},
-    order_node,
+    enumerate::{Tree, cheapest},
+    graph::{Graph, MOST_RELATIONS},
+    order,
 };
 use crate::planning::tree::{
-    node::{ColumnId, Join, JoinRows, Node, conjuncts, references},
+    node::{ColumnId, Estimate, Join, JoinRows, Node, conjuncts, references},
     substitute,
 };
 
@@ -56,7 +57,7 @@ pub(super) fn begins(node: &Node) -> bool {
 }
 
 /// Orders the region that begins at a node, and everything below it.
-pub(super) fn order(estimator: &Estimator<'_>, node: Node) -> Node {
+pub(super) fn order_region(estimator: &Estimator<'_>, node: Node) -> Node {
     let mut region = Region::default();
     region.take(estimator, node);
     region.inline();
@@ -67,7 +68,7 @@ impl Region {
     /// Takes a node apart; what does not belong to the region is ordered on its own and becomes a relation.
     fn take(&mut self, estimator: &Estimator<'_>, node: Node) {
         if !begins(&node) {
-            self.relations.push(order_node(estimator, node));
+            self.relations.push(order(estimator, node));
             return;
         }
         match node {
@@ -87,7 +88,7 @@ impl Region {
                     self.equalities.extend(on);
                     self.conditions.extend(residual.into_iter().flat_map(conjuncts));
                 } else {
-                    let right = order_node(estimator, right);
+                    let right = order(estimator, right);
                     self.reducers.push(Reducer { kind, right, on, residual, null_equals_null, null_aware });
                 }
             }
@@ -128,7 +129,6 @@ impl Region {
         for (index, relation) in self.relations.iter().enumerate() {
             owner.extend(estimator.produced(relation).into_iter().map(|column| (column, index)));
         }
-        let base: Vec<f64> = self.relations.iter().map(|relation| estimator.base_rows(relation)).collect();
         let owners = |expr: &Expr| -> BTreeSet<usize> {
             references(expr).iter().filter_map(|column| owner.get(column)).copied().collect()
         };
@@ -159,6 +159,7 @@ impl Region {
                 None => spanning.push((on.iter().fold(0, |mask, relation| mask | 1 << relation), condition)),
             }
         }
+        let mut estimates: Vec<Estimate> = self.relations.iter().map(|relation| estimator.estimate(relation)).collect();
         let mut above = Vec::new();
         for reducer in std::mem::take(&mut self.reducers) {
             let mut on = BTreeSet::new();
@@ -167,16 +168,21 @@ impl Region {
             match single(&on) {
                 Some(relation)
                     if self.relations.len() > 1
-                        && estimator.kept(&reducer.on, &self.relations[relation], &reducer.right, reducer.kind)
-                            < WORTH_FIRST =>
+                        && estimator.kept(
+                            &reducer.on,
+                            estimates[relation],
+                            estimator.estimate(&reducer.right),
+                            reducer.kind,
+                        ) < WORTH_FIRST =>
                 {
                     apply(&mut self.relations[relation], |node| reducer.onto(estimator, node));
+                    estimates[relation] = estimator.estimate(&self.relations[relation]);
                 }
                 _ => above.push(reducer),
             }
         }
 
-        let mut node = self.assemble(estimator, base, &classes, spanning);
+        let mut node = self.assemble(estimator, &estimates, &classes, spanning);
         for reducer in above {
             node = reducer.onto(estimator, node);
         }
@@ -197,47 +203,36 @@ impl Region {
     fn assemble(
         &mut self,
         estimator: &Estimator<'_>,
-        base: Vec<f64>,
+        estimates: &[Estimate],
         classes: &Classes,
         mut spanning: Vec<(u64, Expr)>,
     ) -> Node {
-        let relations = std::mem::take(&mut self.relations);
-        let tree = if relations.len() > MOST_RELATIONS {
-            None
+        let mut relations: Vec<Option<Node>> = std::mem::take(&mut self.relations).into_iter().map(Some).collect();
+        let node = if relations.len() > MOST_RELATIONS {
+            // Too many to weigh: one after the other, as written.
+            let mut node = relations[0].take().expect("a region has a relation");
+            for (index, relation) in relations.into_iter().enumerate().skip(1) {
+                let right = relation.expect("each relation is used once");
+                let on = classes.between(|relation| relation < index, |relation| relation == index);
+                let join = inner(node, right, on);
+                node = Node::Join(Box::new(choose_side(estimator, join)));
+            }
+            node
         } else {
+            let domain = |(r, expr): &(usize, Expr)| (*r, estimator.distinct(expr, estimates[*r].base));
             let graph = Graph {
-                rows: relations.iter().map(|relation| estimator.rows(relation).max(1.0)).collect(),
-                classes: classes
-                    .members
-                    .iter()
-                    .map(|class| class.iter().map(|(r, expr)| (*r, estimator.distinct(expr, base[*r]))).collect())
-                    .collect(),
-                base,
+                rows: estimates.iter().map(|estimate| estimate.rows.max(1.0)).collect(),
+                base: estimates.iter().map(|estimate| estimate.base).collect(),
+                classes: classes.members().map(|class| class.iter().map(domain).collect()).collect(),
                 conditions: spanning
                     .iter()
                     .map(|(mask, condition)| (*mask, estimator.selectivity(condition)))
                     .collect(),
             };
-            Some(cheapest(&graph))
+            let (tree, _) = cheapest(&graph);
+            build(&tree, &mut relations, classes, &mut spanning)
         };
-        let mut relations: Vec<Option<Node>> = relations.into_iter().map(Some).collect();
-        let mut node = match tree {
-            Some(tree) => build(&tree, &mut relations, classes, &mut spanning),
-            None => {
-                // Too many to weigh: one after the other, as written.
-                let mut done = BTreeSet::from([0]);
-                let mut node = relations[0].take().expect("a region has a relation");
-                for (index, relation) in relations.into_iter().enumerate().skip(1) {
-                    let right = relation.expect("each relation is used once");
-                    let on = classes.between(&done, &BTreeSet::from([index]));
-                    node = inner(node, right, on);
-                    done.insert(index);
-                }
-                node
-            }
-        };
-        node = node.filter(spanning.into_iter().map(|(_, condition)| condition).collect());
-        node
+        node.filter(spanning.into_iter().map(|(_, condition)| condition).collect())
     }
 }
 
@@ -245,12 +240,12 @@ impl Region {
 fn build(tree: &Tree, relations: &mut [Option<Node>], classes: &Classes, spanning: &mut Vec<(u64, Expr)>) -> Node {
     match tree {
         Tree::Leaf(relation) => relations[*relation].take().expect("each relation is used once"),
-        Tree::Join { probe, build: other } => {
+        Tree::Join { probe, build: other, rows } => {
             let left = build(probe, relations, classes, spanning);
             let right = build(other, relations, classes, spanning);
-            let set = |mask: u64| (0..relations.len()).filter(|r| mask & (1 << r) != 0).collect::<BTreeSet<_>>();
-            let on = classes.between(&set(probe.mask()), &set(other.mask()));
-            let mask = tree.mask();
+            let (probe, other) = (probe.mask(), other.mask());
+            let on = classes.between(|relation| probe & (1 << relation) != 0, |relation| other & (1 << relation) != 0);
+            let mask = probe | other;
             let mut now = Vec::new();
             spanning.retain(|(relations, condition)| {
                 let covered = relations & mask == *relations && *relations != 0;
@@ -259,13 +254,14 @@ fn build(tree: &Tree, relations: &mut [Option<Node>], classes: &Classes, spannin
                 }
                 !covered
             });
-            inner(left, right, on).filter(now)
+            let estimate = Some(Estimate { rows: *rows, base: rows.max(1.0) });
+            Node::Join(Box::new(Join { estimate, ..inner(left, right, on) })).filter(now)
         }
     }
 }
 
-fn inner(left: Node, right: Node, on: Vec<(Expr, Expr)>) -> Node {
-    Node::Join(Box::new(Join {
+fn inner(left: Node, right: Node, on: Vec<(Expr, Expr)>) -> Join {
+    Join {
         kind: JoinRows::Inner,
         left,
         right,
@@ -274,14 +270,15 @@ fn inner(left: Node, right: Node, on: Vec<(Expr, Expr)>) -> Node {
         null_equals_null: false,
         null_aware: false,
         swap: false,
-    }))
+        estimate: None,
+    }
 }
 
 impl Reducer {
     /// Puts the join above its left side.
     fn onto(self, estimator: &Estimator<'_>, left: Node) -> Node {
         let Reducer { kind, right, on, residual, null_equals_null, null_aware } = self;
-        let join = Join { kind, left, right, on, residual, null_equals_null, null_aware, swap: false };
+        let join = Join { kind, left, right, on, residual, null_equals_null, null_aware, swap: false, estimate: None };
         Node::Join(Box::new(choose_side(estimator, join)))
     }
 }
@@ -289,33 +286,54 @@ impl Reducer {
 /// Classes of expressions that are equal to each other, each of one relation.
 #[derive(Default)]
 struct Classes {
-    members: Vec<Vec<(usize, Expr)>>,
+    /// A class that was merged into another one is left empty.
+    classes: Vec<Vec<(usize, Expr)>>,
+    /// The expressions of each relation, and their classes: where an expression is looked for.
+    known: BTreeMap<usize, Vec<(Expr, usize)>>,
 }
 
 impl Classes {
     /// Records that two expressions are equal.
     fn add(&mut self, a: (usize, Expr), b: (usize, Expr)) {
-        let find = |classes: &Self, member: &(usize, Expr)| classes.members.iter().position(|c| c.contains(member));
-        match (find(self, &a), find(self, &b)) {
-            (Some(i), Some(j)) if i == j => {}
-            (Some(i), Some(j)) => {
-                let moved = self.members.remove(i.max(j));
-                self.members[i.min(j)].extend(moved);
-            }
-            (Some(i), None) => self.members[i].push(b),
-            (None, Some(j)) => self.members[j].push(a),
-            (None, None) => self.members.push(vec![a, b]),
+        let (kept, moved) = {
+            let (a, b) = (self.class_of(a), self.class_of(b));
+            (a.min(b), a.max(b))
+        };
+        if kept == moved {
+            return;
         }
+        let members = std::mem::take(&mut self.classes[moved]);
+        for (relation, _) in &members {
+            let known = self.known.get_mut(relation).into_iter().flatten();
+            known.filter(|(_, class)| *class == moved).for_each(|(_, class)| *class = kept);
+        }
+        self.classes[kept].extend(members);
+    }
+
+    /// Returns the class of an expression: a new one if it has none.
+    fn class_of(&mut self, (relation, expr): (usize, Expr)) -> usize {
+        let known = self.known.entry(relation).or_default();
+        if let Some((_, class)) = known.iter().find(|(other, _)| *other == expr) {
+            return *class;
+        }
+        let class = self.classes.len();
+        known.push((expr.clone(), class));
+        self.classes.push(vec![(relation, expr)]);
+        class
+    }
+
+    /// Returns the members of each class.
+    fn members(&self) -> impl Iterator<Item = &Vec<(usize, Expr)>> {
+        self.classes.iter().filter(|class| !class.is_empty())
     }
 
     /// Returns the equalities between two sets of relations: one of each class that has members in both, and all
     /// members of one relation that the other set does not make equal by itself.
-    fn between(&self, left: &BTreeSet<usize>, right: &BTreeSet<usize>) -> Vec<(Expr, Expr)> {
+    fn between(&self, in_left: impl Fn(usize) -> bool, in_right: impl Fn(usize) -> bool) -> Vec<(Expr, Expr)> {
         let mut on = Vec::new();
-        for class in &self.members {
-            let of =
-                |set: &BTreeSet<usize>| class.iter().filter(|(relation, _)| set.contains(relation)).collect::<Vec<_>>();
-            let (lefts, rights) = (of(left), of(right));
+        for class in self.members() {
+            let lefts: Vec<&(usize, Expr)> = class.iter().filter(|(relation, _)| in_left(*relation)).collect();
+            let rights: Vec<&(usize, Expr)> = class.iter().filter(|(relation, _)| in_right(*relation)).collect();
             let (Some(first_left), Some(first_right)) = (lefts.first(), rights.first()) else { continue };
             on.push((first_left.1.clone(), first_right.1.clone()));
             // Two members of one relation are not equal by any join within its side: each is compared here.

@@ -93,10 +93,11 @@ impl Estimator<'_> {
             1 => bounds.remove(0),
             _ => Expr::And(bounds),
         }));
-        let rank = |expr: &Expr| (1.0 - self.selectivity(expr)) / self.cost(expr);
-        first.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
-        first.extend(last);
-        first
+        // A rank may take a look at thousands of dictionary values: each is worked out once.
+        let rank = |expr: Expr| ((1.0 - self.selectivity(&expr)) / self.cost(&expr), expr);
+        let mut ranked: Vec<(f64, Expr)> = first.into_iter().map(rank).collect();
+        ranked.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        ranked.into_iter().map(|(_, expr)| expr).chain(last).collect()
     }
 
     /// Weighs what evaluating an expression on a row takes, in comparisons of numbers.

@@ -28,26 +28,26 @@ pub(crate) struct Emitted {
     pub query: Query,
     pub scans: Vec<Scan>,
     pub blocks: Vec<Block>,
-    pub notes: Vec<String>,
+    /// The rows that each pipeline is estimated to give.
+    pub estimates: Vec<f64>,
 }
 
 /// Emits a tree whose result has the given columns.
-pub(crate) fn emit(registry: &Registry, node: &Node, columns: &[ColumnId]) -> Result<Emitted, String> {
-    let mut emitter = Emitter {
-        registry,
-        estimator: Estimator::new(registry),
-        pipelines: vec![],
-        scans: vec![],
-        blocks: vec![],
-        notes: vec![],
-    };
+pub(crate) fn emit(
+    registry: &Registry,
+    estimator: &Estimator<'_>,
+    node: &Node,
+    columns: &[ColumnId],
+) -> Result<Emitted, String> {
+    let mut emitter =
+        Emitter { registry, estimator, pipelines: vec![], scans: vec![], blocks: vec![], estimates: vec![] };
     let stream = emitter.stream(node, columns)?;
     if !matches!(&stream, Stream::Sunk { columns: made, .. } if made == columns) {
         let open = emitter.reopen(stream)?;
         emitter.materialize(open, columns)?;
     }
     let query = Query { functions: vec![], pipelines: emitter.pipelines };
-    Ok(Emitted { query, scans: emitter.scans, blocks: emitter.blocks, notes: emitter.notes })
+    Ok(Emitted { query, scans: emitter.scans, blocks: emitter.blocks, estimates: emitter.estimates })
 }
 
 /// A pipeline that has not met its sink yet.
@@ -94,11 +94,11 @@ impl Open {
 
 struct Emitter<'a> {
     registry: &'a Registry,
-    estimator: Estimator<'a>,
+    estimator: &'a Estimator<'a>,
     pipelines: Vec<Pipeline>,
     scans: Vec<Scan>,
     blocks: Vec<Block>,
-    notes: Vec<String>,
+    estimates: Vec<f64>,
 }
 
 impl Emitter<'_> {
@@ -179,7 +179,7 @@ impl Emitter<'_> {
     fn sink(&mut self, open: Open, sink: Sink, columns: Vec<ColumnId>, rows: f64) -> Stream {
         let Open { source, steps, slots, .. } = open;
         self.pipelines.push(Pipeline { source, steps, sink, slots });
-        self.notes.push(approximate(rows));
+        self.estimates.push(rows);
         Stream::Sunk { pipeline: self.pipelines.len() - 1, columns, rows }
     }
 
@@ -457,13 +457,4 @@ fn union<'e>(columns: &[ColumnId], exprs: impl IntoIterator<Item = &'e Expr>) ->
     let mut all = columns.to_vec();
     exprs.into_iter().for_each(|expr| all.extend(references(expr)));
     dedup(&all)
-}
-
-/// Writes a number of rows with two digits that mean something: estimates are no better.
-fn approximate(rows: f64) -> String {
-    if !rows.is_finite() || rows < 1.5 {
-        return "about 1 row".to_string();
-    }
-    let unit = 10f64.powf((rows.log10().floor() - 1.0).max(0.0));
-    format!("about {} rows", ((rows / unit).round() * unit) as u64)
 }

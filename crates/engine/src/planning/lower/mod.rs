@@ -19,7 +19,7 @@ use tandem_pipeline::Query;
 
 use crate::planning::{
     captured::Scan,
-    join_order,
+    join_order::{Estimator, order},
     options::CaptureOptions,
     reason::Reason,
     table_stats::TableResolver,
@@ -37,8 +37,11 @@ pub(crate) struct Lowered {
     pub inputs: Vec<InputInfo>,
     /// The query's blocks; block `i` is its `Source::Block` named `input<i>`.
     pub blocks: Vec<Block>,
-    /// A remark for each pipeline of the query.
-    pub notes: Vec<String>,
+    /// The rows that each pipeline of the query is estimated to give.
+    pub estimates: Vec<f64>,
+    /// How many nodes estimating looked at, for tests.
+    #[cfg(test)]
+    pub looked: usize,
 }
 
 /// Rows that the host hands in.
@@ -70,8 +73,11 @@ pub(crate) fn lower(
     for column in &lowered.columns {
         registry.kind(*column).map_err(reject)?;
     }
-    let node = if options.order_joins { join_order::order(&registry, lowered.node) } else { lowered.node };
-    let emitted = emit::emit(&registry, &node, &lowered.columns).map_err(reject)?;
+    let estimator = Estimator::new(&registry);
+    let node = if options.order_joins { order(&estimator, lowered.node) } else { lowered.node };
+    let emitted = emit::emit(&registry, &estimator, &node, &lowered.columns).map_err(reject)?;
+    #[cfg(test)]
+    let looked = estimator.looked();
     tandem_pipeline::verify(&emitted.query).map_err(|error| reject(error.to_string()))?;
     tandem_cpu::supports(&emitted.query).map_err(|error| reject(error.to_string()))?;
 
@@ -80,7 +86,9 @@ pub(crate) fn lower(
         scans: emitted.scans,
         inputs: registry.inputs,
         blocks: emitted.blocks,
-        notes: emitted.notes,
+        estimates: emitted.estimates,
+        #[cfg(test)]
+        looked,
     })
 }
 

@@ -233,6 +233,7 @@ impl LoweringContext<'_> {
                 null_equals_null: false,
                 null_aware: false,
                 swap: false,
+                estimate: None,
             }));
         }
         Ok(node)
@@ -337,6 +338,7 @@ impl LoweringContext<'_> {
             null_equals_null: join.null_equality == NullEquality::NullEqualsNull,
             null_aware: join.null_aware,
             swap: false,
+            estimate: None,
         }));
         Ok(Relation { node: simplify(node), columns })
     }

@@ -1,4 +1,5 @@
 //! Planning as a whole: SQL in, captured pipelines and reasons out.
 
 mod capture;
+mod graphs;
 mod lower;

@@ -43,6 +43,17 @@ pub(crate) struct Join {
     pub null_aware: bool,
     /// The left side is built and the right side probes.
     pub swap: bool,
+    /// What is estimated of its rows, from when joins are ordered: nothing below changes any more.
+    pub estimate: Option<Estimate>,
+}
+
+/// What is estimated of a node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Estimate {
+    /// The rows that it gives.
+    pub rows: f64,
+    /// The rows that it would give if nothing below were filtered; at least one.
+    pub base: f64,
 }
 
 /// Which rows a join gives.
