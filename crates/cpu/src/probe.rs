@@ -58,14 +58,19 @@ impl ProbeStep {
     ) -> Result<()> {
         let keys =
             self.probe.keys.iter().map(|key| evaluate::evaluate(key, &frame, functions)).collect::<Result<Vec<_>>>()?;
-        let found = lookup::find(&self.build, &keys, frame.count(), self.probe.null_equals_null);
-        if self.probe.residual.is_none() && (self.build.is_unique() || self.only_existence()) {
+        let single = self.probe.residual.is_none() && (self.build.is_unique() || self.only_existence());
+        let first = self.build.is_unique() || single;
+        let asked = lookup::Asked { null_equals_null: self.probe.null_equals_null, first };
+        let found = lookup::find(&self.build, &keys, frame.count(), asked);
+        if single {
             return self.run_single(frame, &keys, &found, next);
         }
         let mut hit = vec![0u8; frame.count()];
         self.pairs(&frame, &found, functions, &mut |pairs_of, entries| {
             settings.check()?;
-            pairs_of.iter().for_each(|position| hit[*position as usize] = 1);
+            if self.probe.kind != JoinKind::Inner {
+                pairs_of.iter().for_each(|position| hit[*position as usize] = 1);
+            }
             self.mark(entries.iter().copied());
             if matches!(self.probe.kind, JoinKind::Inner | JoinKind::Left | JoinKind::Right | JoinKind::Full)
                 && !pairs_of.is_empty()
@@ -188,9 +193,12 @@ impl ProbeStep {
             Ok(())
         };
         for (position, (start, end)) in found.iter().enumerate() {
-            for entry in *start..*end {
-                positions.push(position as u32);
-                entries.push(entry);
+            let mut start = *start;
+            while start < *end {
+                let some = (*end - start).min((PAIRS - positions.len()) as u32);
+                positions.resize(positions.len() + some as usize, position as u32);
+                entries.extend(start..start + some);
+                start += some;
                 if positions.len() == PAIRS {
                     flush(&mut positions, &mut entries)?;
                 }

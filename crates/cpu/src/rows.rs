@@ -1,16 +1,15 @@
 //! Rows kept by a sink until its last morsel: chunks of vectors, and the tables made of them.
 
-use std::{
-    rc::Rc,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
-};
+use std::{rc::Rc, sync::Arc};
 
 use tandem_column::{
     AlignedVec, Buffer, Codes, Column, ColumnStatistics, Data, Field, PART_ROWS, Part, Result, Table, Type,
 };
 use tandem_pipeline::{Slot, SlotId, Value};
 
-use crate::{MemoryBudget, Reservation, Values, Vector, arrange::validity, evaluate::Slots, settings::ParallelTasks};
+use crate::{
+    MemoryBudget, Reservation, Values, Vector, arrange::validity, evaluate::Slots, parallel, settings::ParallelTasks,
+};
 
 /// Rows of some values, in chunks that remember their morsel.
 #[derive(Debug)]
@@ -145,7 +144,7 @@ pub fn to_column(vector: &mut Vector, kind: &Type) -> Column {
 ///
 /// # Errors
 /// What stops the workers: cancellation.
-pub(crate) fn to_table(schema: Arc<[Field]>, chunks: Vec<Chunk>, parallel: ParallelTasks<'_>) -> Result<Table> {
+pub(crate) fn to_table(schema: Arc<[Field]>, chunks: Vec<Chunk>, workers: ParallelTasks<'_>) -> Result<Table> {
     let mut joined: Vec<Vec<Chunk>> = Vec::new();
     let mut last_rows = 0;
     for chunk in chunks.into_iter().filter(|chunk| chunk.rows > 0) {
@@ -161,14 +160,7 @@ pub(crate) fn to_table(schema: Arc<[Field]>, chunks: Vec<Chunk>, parallel: Paral
         }
     }
     let shared: Vec<bool> = (0..schema.len()).map(|column| share_dictionary(joined.iter().flatten(), column)).collect();
-    let joined: Vec<Mutex<Vec<Chunk>>> = joined.into_iter().map(Mutex::new).collect();
-    let parts: Vec<OnceLock<PartWithRanges>> = joined.iter().map(|_| OnceLock::new()).collect();
-    parallel(joined.len(), &|index| {
-        let chunks = std::mem::take(&mut *joined[index].lock().unwrap_or_else(PoisonError::into_inner));
-        parts[index].get_or_init(|| to_part(&schema, chunks, &shared));
-        Ok(())
-    })?;
-    let parts: Vec<PartWithRanges> = parts.into_iter().filter_map(OnceLock::into_inner).collect();
+    let parts: Vec<PartWithRanges> = parallel::map_each(workers, joined, |chunks| to_part(&schema, chunks, &shared))?;
     let statistics = (0..schema.len()).map(|column| {
         let nulls = parts.iter().map(|(part, _)| part.columns[column].null_count()).sum();
         let whole = parts.iter().all(|(part, _)| matches!(part.columns[column].data, Data::Int { .. }));
@@ -231,5 +223,5 @@ pub fn values_table(slots: &[Slot], rows: &[Vec<Value>]) -> Table {
         .map(|(column, slot)| Vector::from_values(&slot.kind, rows.iter().map(|row| &row[column])))
         .collect();
     let chunk = Chunk { morsel: 0, rows: rows.len(), vectors };
-    to_table(schema, vec![chunk], &|tasks, task| (0..tasks).try_for_each(task)).expect("nothing stops this thread")
+    to_table(schema, vec![chunk], &parallel::serially).expect("nothing stops this thread")
 }

@@ -90,7 +90,7 @@ pub enum Way {
         /// How many entries have a key: the first of them.
         keyed: usize,
     },
-    /// By hash of the keys' bytes.
+    /// By hash of the key columns.
     Bytes,
 }
 

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use tandem_column::{BytesVector, Column};
+use tandem_column::Column;
 use tandem_pipeline::Slot;
 
-use crate::{Lookup, Set, Way};
+use crate::{HashTable, Keys, Lookup, Set, Way};
 
 /// A dense array may take this many bytes per key: about what a hash table and its keys take, with room for the gain.
 const DENSE_BYTES_PER_KEY: usize = 32;
@@ -52,94 +52,6 @@ pub enum KeyIndex {
     Hash(HashTable),
 }
 
-/// A static hash table: a bucket's entries lie next to each other, equal keys adjacent and in order.
-#[derive(Debug)]
-pub struct HashTable {
-    /// The key of each entry that has one: the first of all.
-    pub keys: Keys,
-    /// Entries of bucket `b` are `starts[b] .. starts[b + 1]`; their number is a power of two plus one.
-    pub starts: Vec<u32>,
-    /// All keys are in the first bucket: a test of collisions.
-    pub collide: bool,
-}
-
-/// The keys of a directory's entries.
-#[derive(Debug)]
-pub enum Keys {
-    /// All key columns packed into one integer, per entry.
-    Packed {
-        /// How they are packed.
-        packing: Vec<Packed>,
-        /// The packed keys.
-        values: Vec<u64>,
-    },
-    /// All key columns written one after the other, per entry.
-    Bytes(BytesVector),
-}
-
-/// Where one key lies in a packed one: 0 is null, other values count from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packed {
-    /// The value packed as 1.
-    pub min: i64,
-    /// How many values from there on can be packed.
-    pub span: u64,
-    /// How many bits lie below.
-    pub shift: u32,
-}
-
-impl Packed {
-    /// Packs keys of such ranges into 64 bits, if they fit; one value of each range is left for null.
-    pub fn all(ranges: &[(i64, i64)]) -> Option<Vec<Packed>> {
-        let mut shift = 0;
-        let mut packing = Vec::with_capacity(ranges.len());
-        for &(min, max) in ranges {
-            let span = u64::try_from(i128::from(max) - i128::from(min) + 1).ok()?;
-            let bits = 64 - span.leading_zeros();
-            if shift + bits > 64 {
-                return None;
-            }
-            packing.push(Packed { min, span, shift });
-            shift += bits;
-        }
-        Some(packing)
-    }
-
-    /// Packs a value, or null; `None` if it is outside of the range.
-    #[inline(always)]
-    pub fn pack(&self, value: Option<i64>) -> Option<u64> {
-        match value {
-            None => Some(0),
-            Some(value) => {
-                let offset = value.wrapping_sub(self.min) as u64;
-                (value >= self.min && offset < self.span).then(|| (offset + 1) << self.shift)
-            }
-        }
-    }
-
-    /// Returns the value in a packed key; `None` is null.
-    pub fn unpack(&self, packed: u64) -> Option<i64> {
-        let bits = 64 - self.span.leading_zeros();
-        let place = packed >> self.shift & if bits == 0 { 0 } else { u64::MAX >> (64 - bits) };
-        place.checked_sub(1).map(|offset| self.min.wrapping_add(offset as i64))
-    }
-}
-
-impl HashTable {
-    /// Returns how many bits of a hash choose the bucket.
-    pub fn bits(&self) -> u32 {
-        if self.collide { 0 } else { (self.starts.len() - 1).trailing_zeros() }
-    }
-
-    fn is_unique(&self) -> bool {
-        let equal = |i: u32| match &self.keys {
-            Keys::Packed { values, .. } => values[i as usize] == values[i as usize - 1],
-            Keys::Bytes(bytes) => bytes.get(i as usize) == bytes.get(i as usize - 1),
-        };
-        self.starts.windows(2).all(|range| !(range[0] + 1..range[1].max(range[0] + 1)).any(equal))
-    }
-}
-
 impl Build {
     /// Makes a build of rows that are laid out.
     pub fn new(rows: usize, null_key: bool, index: KeyIndex, stored: usize) -> Build {
@@ -147,7 +59,7 @@ impl Build {
             KeyIndex::All => rows <= 1,
             KeyIndex::Unique(_) => true,
             KeyIndex::Dense { .. } => false,
-            KeyIndex::Hash(directory) => directory.is_unique(),
+            KeyIndex::Hash(table) => table.unique,
         };
         Build { rows, null_key, index, payload: Vec::new(), ranges: Vec::new(), stored, unique }
     }
@@ -185,13 +97,13 @@ impl Build {
             KeyIndex::All => Way::All(self.rows),
             KeyIndex::Unique(set) => Way::Unique { min: set.min, domain: set.domain },
             KeyIndex::Dense { set, .. } => Way::Dense { min: set.min, domain: set.domain },
-            KeyIndex::Hash(directory) => match &directory.keys {
+            KeyIndex::Hash(table) => match &table.keys {
                 // One bucket is all entries in the order of their keys.
-                Keys::Packed { packing, .. } if directory.bits() == 0 => {
-                    Way::Sorted { packing: packing.clone(), keyed: directory.starts[1] as usize }
+                Keys::Packed(packing) if table.bits() == 0 => {
+                    Way::Sorted { packing: packing.clone(), keyed: table.values.len() }
                 }
-                Keys::Packed { packing, .. } => Way::Hash { packing: packing.clone(), bits: directory.bits() },
-                Keys::Bytes(_) => Way::Bytes,
+                Keys::Packed(packing) => Way::Hash { packing: packing.clone(), bits: table.bits() },
+                Keys::Columns { .. } => Way::Bytes,
             },
         });
         let payload = self.payload.iter().map(|column| Slot {
@@ -214,13 +126,13 @@ impl Build {
             KeyIndex::Dense { set, .. } => {
                 format!("{} rows by an array over {} values, keys repeat", self.rows, set.domain)
             }
-            KeyIndex::Hash(directory) if directory.starts.len() == 2 && self.rows > 1 => {
+            KeyIndex::Hash(table) if table.bits() == 0 && self.rows > 1 && !table.collide => {
                 format!("{} rows in the order of their key", self.rows)
             }
-            KeyIndex::Hash(directory) => format!(
+            KeyIndex::Hash(table) => format!(
                 "{} rows hashed by {}",
                 self.rows,
-                if matches!(directory.keys, Keys::Packed { .. }) { "a packed integer" } else { "key bytes" }
+                if matches!(table.keys, Keys::Packed(_)) { "a packed integer" } else { "their key columns" }
             ),
         }
     }
@@ -231,13 +143,7 @@ impl Build {
             KeyIndex::All => 0,
             KeyIndex::Unique(set) => set.bits.len(),
             KeyIndex::Dense { set, starts } => set.bits.len() + starts.len() * 4,
-            KeyIndex::Hash(directory) => {
-                directory.starts.len() * 4
-                    + match &directory.keys {
-                        Keys::Packed { values, .. } => values.len() * 8,
-                        Keys::Bytes(bytes) => bytes.byte_len() + bytes.len() * 8,
-                    }
-            }
+            KeyIndex::Hash(table) => table.byte_len(),
         };
         index + self.payload.iter().map(|column| column.byte_len()).sum::<usize>()
     }

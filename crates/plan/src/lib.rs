@@ -13,14 +13,16 @@ mod body;
 mod build;
 mod domain;
 mod filter;
+mod hash;
 mod planner;
 mod set;
 pub mod sink;
 
 pub use body::{Action, Body, Lookup, Origin, PhysicalProbe, PhysicalStep, Way};
-pub use build::{Build, HashTable, KeyIndex, Keys, Packed, dense_domain};
+pub use build::{Build, KeyIndex, dense_domain};
 pub use domain::{Domain, has_nulls};
 pub use filter::{Candidates, Selector};
+pub use hash::{HashTable, Keys, Packed, spread};
 pub use planner::{Morsel, Physical, Planning, plan};
 pub use set::Set;
 pub use sink::SinkPlan;

@@ -75,7 +75,8 @@ fn found(build: &Build, keys: &[usize], rows: std::ops::Range<usize>, query: &Qu
         let rows: Vec<u32> = (0..part.rows as u32).collect();
         let vectors: Vec<_> =
             keys.iter().map(|key| std::rc::Rc::new(crate::fetch_matches(&part.columns[*key], &rows))).collect();
-        for (start, end) in lookup::find(build, &vectors, part.rows, false) {
+        let asked = lookup::Asked { null_equals_null: false, first: false };
+        for (start, end) in lookup::find(build, &vectors, part.rows, asked) {
             for entry in start..end {
                 let payload: Vec<String> =
                     build.payload.iter().map(|column| spell(column.value(entry as usize))).collect();

@@ -9,7 +9,7 @@ use tandem_codegen::RowColumn;
 use tandem_column::{AlignedVec, Bitmap, Code, Codes, Column, Error, Repr, Result, Type};
 use tandem_cpu::{Contents, Contribution, EntryOrder, arrange};
 use tandem_device::{Argument, Memory};
-use tandem_plan::{Build, HashTable, KeyIndex, Keys, Packed, Set, dense_domain, sink::BuildPlan};
+use tandem_plan::{Build, HashTable, KeyIndex, Packed, Set, dense_domain, sink::BuildPlan};
 
 use super::{
     data::HeldColumn,
@@ -310,8 +310,8 @@ impl DeviceRun<'_> {
                 let vector = self.origins().vector(expr, parts, collected)?;
                 let kept = entry_of.iter().enumerate().filter(|(_, entry)| **entry != u32::MAX);
                 let (numbers, entry_of) = kept.map(|(row, entry)| (row as u32, *entry)).unzip();
-                let order = EntryOrder::Some { rows: numbers, places: entry_of, entries: places };
-                let (column, range) = arrange(&vector, &kind, &order);
+                let order = EntryOrder::Some { rows: numbers, places: entry_of, entries: places, bounds: Vec::new() };
+                let (column, range) = arrange(&vector, &kind, &order)?;
                 build.push(Arc::new(column), range);
                 continue;
             };
@@ -376,7 +376,7 @@ impl DeviceRun<'_> {
 
 /// Makes a hash table of what a device laid out; of one bucket, in the order of the keys.
 fn hashed(packing: Vec<Packed>, values: Vec<u64>, starts: Vec<u32>) -> KeyIndex {
-    KeyIndex::Hash(HashTable { keys: Keys::Packed { packing, values }, starts, collide: false })
+    KeyIndex::Hash(HashTable::of_packed(packing, values, &starts))
 }
 
 /// Reads the validity of so many entries.

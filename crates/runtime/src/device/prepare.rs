@@ -3,7 +3,7 @@
 use tandem_codegen::Binding;
 use tandem_column::{Buffer, Error, Result};
 use tandem_device::Memory;
-use tandem_plan::{Action, KeyIndex, Keys};
+use tandem_plan::{Action, HashTable, KeyIndex, Keys};
 
 use super::{
     bind::{Placed, PlacedSet, SharedArguments, base},
@@ -68,12 +68,11 @@ impl DeviceRun<'_> {
                         placed.bits = Some(self.place_bytes(bits.bytes())?);
                     }
                     Binding::Starts(at) if *at == lookup => {
-                        let starts: Buffer<u32> = starts(&build.index).iter().copied().collect();
+                        let starts: Buffer<u32> = starts(&build.index).into();
                         placed.starts = Some(self.place_bytes(starts.bytes())?);
                     }
                     Binding::PackedKeys(at) if *at == lookup => {
-                        let keys: Buffer<u64> = packed_keys(&build.index).iter().copied().collect();
-                        placed.keys = Some(self.place_bytes(keys.bytes())?);
+                        placed.keys = Some(self.place_bytes(packed_keys(&build.index).bytes())?);
                     }
                     Binding::Matched(at) if *at == lookup => {
                         placed.matched = Some(self.place_matched(lookup)?);
@@ -119,21 +118,18 @@ fn key_bits(index: &KeyIndex) -> Vec<u32> {
 }
 
 /// Returns where the entries of each place or bucket begin.
-fn starts(index: &KeyIndex) -> &[u32] {
+fn starts(index: &KeyIndex) -> Vec<u32> {
     match index {
-        KeyIndex::Dense { starts, .. } => starts,
-        KeyIndex::Hash(directory) => &directory.starts,
-        _ => &[],
+        KeyIndex::Dense { starts, .. } => starts.clone(),
+        KeyIndex::Hash(table) => table.starts().collect(),
+        _ => Vec::new(),
     }
 }
 
 /// Returns the packed key of each entry.
-fn packed_keys(index: &KeyIndex) -> &[u64] {
+fn packed_keys(index: &KeyIndex) -> Buffer<u64> {
     match index {
-        KeyIndex::Hash(directory) => match &directory.keys {
-            Keys::Packed { values, .. } => values,
-            Keys::Bytes(_) => &[],
-        },
-        _ => &[],
+        KeyIndex::Hash(HashTable { keys: Keys::Packed(_), values, .. }) => values.clone(),
+        _ => Buffer::default(),
     }
 }

@@ -13,27 +13,27 @@ use super::{
     places::dense_values,
     table::{GroupTable, PARTITIONS},
 };
-use crate::{Vector, rows::Chunk, settings::ParallelTasks};
+use crate::{Vector, parallel, rows::Chunk, settings::ParallelTasks};
 
 /// From this many groups on, they are merged in parallel.
 const PARALLEL_GROUPS: usize = 1 << 14;
 
 impl AggregateSink {
     /// Merges groups into rows.
-    pub(super) fn merge(&self, mut states: Vec<Groups>, parallel: ParallelTasks<'_>) -> Result<Vec<Chunk>> {
+    pub(super) fn merge(&self, mut states: Vec<Groups>, workers: ParallelTasks<'_>) -> Result<Vec<Chunk>> {
         if states.is_empty() {
             states.push(Groups::new(&self.plan, &self.memory, self.vector_rows));
         }
-        states = self.merge_distinct(states, parallel)?;
+        states = self.merge_distinct(states, workers)?;
         match &self.plan.layout {
-            GroupLayout::Hash(_) => self.merge_hashed(states, parallel),
-            GroupLayout::One => self.merge_places(&states, 1, parallel),
-            GroupLayout::Array { groups, .. } => self.merge_places(&states, *groups, parallel),
+            GroupLayout::Hash(_) => self.merge_hashed(states, workers),
+            GroupLayout::One => self.merge_places(&states, 1, workers),
+            GroupLayout::Array { groups, .. } => self.merge_places(&states, *groups, workers),
         }
     }
 
     /// Merges the distinct values of all workers, and adds them to the groups.
-    fn merge_distinct(&self, mut states: Vec<Groups>, parallel: ParallelTasks<'_>) -> Result<Vec<Groups>> {
+    fn merge_distinct(&self, mut states: Vec<Groups>, workers: ParallelTasks<'_>) -> Result<Vec<Groups>> {
         if self.plan.distinct.is_empty() {
             return Ok(states);
         }
@@ -45,10 +45,10 @@ impl AggregateSink {
         let states: Vec<Mutex<Groups>> = states.into_iter().map(Mutex::new).collect();
         for (distinct, groups) in self.plan.distinct.iter().zip(of_each) {
             let rows = AggregateSink { plan: distinct.rows.clone(), memory: self.memory.clone(), ..*self };
-            let chunks = rows.merge(groups, parallel)?;
+            let chunks = rows.merge(groups, workers)?;
             let next = Mutex::new(chunks.into_iter());
             let take = || next.lock().unwrap_or_else(PoisonError::into_inner).next();
-            parallel(states.len(), &|worker| {
+            workers(states.len(), &|worker| {
                 let mut state = states[worker].lock().unwrap_or_else(PoisonError::into_inner);
                 while let Some(chunk) = take() {
                     state.add_distinct(distinct, chunk)?;
@@ -60,9 +60,9 @@ impl AggregateSink {
     }
 
     /// Merges arrays of groups, a run of places at a time.
-    fn merge_places(&self, states: &[Groups], places: usize, parallel: ParallelTasks<'_>) -> Result<Vec<Chunk>> {
+    fn merge_places(&self, states: &[Groups], places: usize, workers: ParallelTasks<'_>) -> Result<Vec<Chunk>> {
         let length = if places >= 2 * PARALLEL_GROUPS { PARALLEL_GROUPS } else { places };
-        in_parallel(places.div_ceil(length.max(1)), parallel, |run| {
+        let runs = parallel::map(workers, places.div_ceil(length.max(1)), |run| {
             let (first, end) = (run * length, ((run + 1) * length).min(places));
             let mut all = GroupSet::empty(&self.plan, None);
             all.accumulators.iter_mut().for_each(|accumulator| accumulator.resize(end - first));
@@ -83,11 +83,12 @@ impl AggregateSink {
                 _ => Vec::new(),
             };
             self.chunk(run, keys, &all.accumulators, &groups)
-        })
+        });
+        runs?.into_iter().collect()
     }
 
     /// Merges hashed groups, a partition at a time if there are many.
-    fn merge_hashed(&self, states: Vec<Groups>, parallel: ParallelTasks<'_>) -> Result<Vec<Chunk>> {
+    fn merge_hashed(&self, states: Vec<Groups>, workers: ParallelTasks<'_>) -> Result<Vec<Chunk>> {
         let (mut runs, mut sets) = (Vec::new(), Vec::new());
         for mut state in states {
             runs.append(&mut state.runs);
@@ -106,8 +107,8 @@ impl AggregateSink {
             }
             return Ok(vec![self.finish_set(0, all)?]);
         }
-        runs.extend(in_parallel_each(sets, parallel, GroupSet::into_run)?);
-        in_parallel(PARTITIONS, parallel, |partition| {
+        runs.extend(parallel::map_each(workers, sets, GroupSet::into_run)?);
+        let partitions = parallel::map(workers, PARTITIONS, |partition| {
             let range = |run: &Run| run.starts[partition]..run.starts[partition + 1];
             let most = runs.iter().map(|run| range(run).len()).max().unwrap_or(0);
             let table = runs.iter().find_map(|run| run.set.table.as_ref().map(GroupTable::fresh));
@@ -115,7 +116,8 @@ impl AggregateSink {
             all.table.iter_mut().for_each(|table| table.reserve(most));
             runs.iter().for_each(|run| all.absorb(&run.set, range(run)));
             self.finish_set(partition, all)
-        })
+        });
+        partitions?.into_iter().collect()
     }
 
     /// Makes rows of all groups of a hash table.
@@ -150,34 +152,4 @@ impl GroupSet {
 
 fn merge_states(into: &mut [Accumulator], from: &[Accumulator], pairs: &[(u32, u32)]) {
     into.iter_mut().zip(from).for_each(|(into, from)| into.merge(from, pairs));
-}
-
-/// Runs tasks on all workers and returns what they give, in their order.
-fn in_parallel<T: Send>(
-    tasks: usize,
-    parallel: ParallelTasks<'_>,
-    task: impl Fn(usize) -> Result<T> + Sync,
-) -> Result<Vec<T>> {
-    let done = Mutex::new(Vec::with_capacity(tasks));
-    parallel(tasks, &|index| {
-        let made = task(index)?;
-        done.lock().unwrap_or_else(PoisonError::into_inner).push((index, made));
-        Ok(())
-    })?;
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_by_key(|(index, _)| *index);
-    Ok(done.into_iter().map(|(_, made)| made).collect())
-}
-
-/// Changes values on all workers; keeps their order.
-fn in_parallel_each<T: Send, U: Send>(
-    values: Vec<T>,
-    parallel: ParallelTasks<'_>,
-    change: impl Fn(T) -> U + Sync,
-) -> Result<Vec<U>> {
-    let values: Vec<Mutex<Option<T>>> = values.into_iter().map(|value| Mutex::new(Some(value))).collect();
-    let changed = in_parallel(values.len(), parallel, |index| {
-        Ok(values[index].lock().unwrap_or_else(PoisonError::into_inner).take().map(&change))
-    })?;
-    Ok(changed.into_iter().flatten().collect())
 }

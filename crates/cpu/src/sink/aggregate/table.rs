@@ -120,7 +120,9 @@ impl GroupTable {
                 &computed
             }
             None => {
-                computed = hash_rows(vectors.iter().map(Rc::as_ref), rows);
+                let mut hashes = vec![0; rows];
+                hash_rows(&vectors.iter().map(Rc::as_ref).collect::<Vec<_>>(), 0, &mut hashes);
+                computed = hashes;
                 &computed
             }
         };

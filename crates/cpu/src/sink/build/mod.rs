@@ -1,0 +1,99 @@
+//! The side of a join that rows are looked up in: collected as rows, then laid out once.
+//!
+//! Integer keys that lie densely become an array index (and, where only existence matters, one bit each); other keys go
+//! through a static hash table.
+
+mod collect;
+mod index;
+mod places;
+mod unlay;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use tandem_column::{Result, Type};
+use tandem_pipeline::UserFunction;
+use tandem_plan::{
+    Build, KeyIndex,
+    sink::{BuildPlan, BuildUse},
+};
+
+use super::{Finishing, SinkOperator};
+use crate::{
+    Contents, Error, MemoryBudget, ParallelTasks, PipelineOutput, Rows, Vector,
+    arrange::{EntryOrder, arrange_parallel},
+    evaluate::{self, Slots},
+    frame::Frame,
+};
+use collect::collect;
+use index::Layout;
+use unlay::unlay;
+
+pub(super) struct BuildSink {
+    pub(super) plan: BuildPlan,
+    pub(super) functions: Vec<Arc<UserFunction>>,
+    pub(super) memory: Arc<MemoryBudget>,
+}
+
+impl SinkOperator for BuildSink {
+    fn state(&self) -> Contents {
+        Contents::Rows(Rows::new(self.plan.kinds.clone(), &self.memory, "the build side of a join"))
+    }
+
+    fn consume(&self, contents: &mut Contents, frame: &Frame<'_>, morsel: usize) -> Result<()> {
+        let keys = self.plan.keys.iter().map(|key| evaluate::evaluate(key, frame, &self.functions));
+        let payload = self.plan.payload.iter().map(|slot| frame.vector(*slot));
+        contents.rows()?.push(morsel, frame.count(), &keys.chain(payload).collect::<Result<Vec<_>>>()?)
+    }
+
+    fn copies(&self) -> usize {
+        2
+    }
+
+    fn finish(&self, mut contents: Vec<Contents>, finishing: &Finishing<'_>) -> Result<PipelineOutput> {
+        // One that is laid out already is the build; beside others it is rows again.
+        if let [Contents::Build(_)] = contents.as_slice()
+            && let Some(Contents::Build(build)) = contents.pop()
+        {
+            return Ok(PipelineOutput::Build(Arc::new(*build)));
+        }
+        let BuildPlan { keys, kinds, used, .. } = &self.plan;
+        let rows = contents.into_iter().enumerate().map(|(at, contents)| match contents {
+            Contents::Build(build) => Ok(Rows::of(unlay(&build, kinds), at, kinds, &self.memory)),
+            other => other.into_rows(),
+        });
+        let (rows, mut vectors) = collect(kinds, rows.collect::<Result<Vec<_>>>()?, finishing.parallel)?;
+        let payload = vectors.split_off(keys.len());
+        let build = lay_out(rows, (vectors, payload), kinds, *used, finishing.parallel)?;
+        Ok(PipelineOutput::Build(Arc::new(build)))
+    }
+}
+
+/// Lays out collected rows.
+fn lay_out(
+    rows: usize,
+    (keys, payload): (Vec<Vector>, Vec<Vector>),
+    kinds: &[Type],
+    used: BuildUse,
+    parallel: ParallelTasks<'_>,
+) -> Result<Build> {
+    if rows >= u32::MAX as usize {
+        return Err(Error::exhausted(format!("the build side of a join has too many rows: {rows}")));
+    }
+    let null_key = keys.iter().any(|k| k.valid.as_ref().is_some_and(|v| v.contains(&0)));
+    let (key_kinds, kinds) = kinds.split_at(keys.len());
+    let (index, order) = if keys.is_empty() {
+        (KeyIndex::All, EntryOrder::Each((0..rows as u32).collect()))
+    } else {
+        Layout { kinds: key_kinds, existence: payload.is_empty() && used.existence, null_key, used, parallel }
+            .lay_out(rows, keys)?
+    };
+    let mut build = Build::new(rows, null_key, index, order.entries());
+    for (vector, kind) in payload.iter().zip(kinds) {
+        let (column, range) = arrange_parallel(vector, kind, &order, parallel)?;
+        build.push(Arc::new(column), range);
+    }
+    Ok(build)
+}
