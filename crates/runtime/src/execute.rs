@@ -84,8 +84,8 @@ impl Runtime {
     /// Runs a verified query and waits for its result. Blocks the calling thread, which should not be a worker's.
     ///
     /// # Errors
-    /// What the query raises (class Input), an exhausted memory budget or cancellation (Exhausted), what this executor
-    /// does not run (Unsupported).
+    /// Input: what the query raises. Exhausted: its memory budget is used up. Cancelled. Unsupported: what this executor does
+    /// not run.
     pub fn execute(&self, query: &Query, inputs: &QueryInputs, options: &RunOptions) -> Result<Execution> {
         tandem_cpu::supports(query)?;
         if let Some(Pipeline { sink: Sink::Build { .. }, .. }) = query.pipelines.last() {
@@ -334,7 +334,7 @@ fn left_to_cpu(job: &Job, contributions: &[Contribution]) -> Option<&'static str
     let mut contents = contributions.iter().map(|contribution| &contribution.contents);
     match &job.physical().sink {
         SinkPlan::Build(_) if rows && contents.all(|contents| !matches!(contents, Contents::Build(_))) => {
-            Some("the hash table of the join is laid out by the CPU")
+            Some("the CPU builds the hash table of the join")
         }
         SinkPlan::Sort(_)
             if rows && contents.any(|contents| matches!(contents, Contents::Rows(rows) if !rows.sorted)) =>

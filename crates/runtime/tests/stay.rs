@@ -85,18 +85,28 @@ fn metrics(execution: &Execution) -> Vec<&DeviceMetrics> {
     devices
 }
 
+/// Returns how many rows came into each pipeline's sink, and out of it, where they were counted.
+fn sink_rows(execution: &Execution) -> Vec<Option<(u64, u64)>> {
+    let sinks = execution.metrics.pipelines.iter().map(|pipeline| pipeline.steps.last().expect("a sink"));
+    sinks.map(|sink| sink.counted.then_some((sink.rows_in, sink.rows_out))).collect()
+}
+
 #[test]
 fn rows_between_pipelines_stay_on_the_device() {
     let Some(device) = first() else { return };
     // Keys that are close together have places in an array, others a hash table.
     for (spread, query) in [(1, TOP), (1 << 20, TOP), (1, CHAIN), (1 << 20, CHAIN), (1, JOIN)] {
         let inputs = inputs(GROUPS, spread);
-        let expected = rows(&run(query, &inputs, Vec::new()).table);
+        let on_cpu = run(query, &inputs, Vec::new());
+        let expected = rows(&on_cpu.table);
         for in_turn in [false, true] {
             let accelerator = Accelerator::new(device.clone());
             let accelerator = Arc::new(if in_turn { accelerator.in_turn() } else { accelerator });
             let execution = run(query, &inputs, vec![accelerator]);
             assert_eq!(rows(&execution.table), expected, "spread {spread}, in turn: {in_turn}\n{query}");
+            for (here, there) in sink_rows(&execution).into_iter().zip(sink_rows(&on_cpu)) {
+                assert!(here.is_none() || here == there, "{here:?} for {there:?} rows into and out of a sink\n{query}");
+            }
             let devices = metrics(&execution);
             assert!(devices[0].bytes_back < METADATA, "{} bytes come back of the groups", devices[0].bytes_back);
             if query == JOIN {
