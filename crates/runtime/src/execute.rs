@@ -142,10 +142,15 @@ impl Running<'_> {
             self.runtime.parallel(tasks, &options.cancel, task)
         };
         let (output, steps) = job.finish(contributions, &parallel)?;
+        // A device takes whole parts: it skips those of which no block is left.
+        let rows_skipped = match &place.device {
+            Some(_) => rows_in - rows_of_parts(job),
+            None => job.physical().skipped as u64,
+        };
         let metrics = PipelineMetrics {
             rows_in,
             rows_out: steps.last().map_or(0, |sink| sink.rows_out),
-            rows_skipped: job.physical().skipped as u64,
+            rows_skipped,
             elapsed: began.elapsed(),
             notes: job.physical().notes.clone(),
             steps,
@@ -326,6 +331,12 @@ impl RanOn {
             }
         }
     }
+}
+
+/// Returns how many rows the parts have of which a block is left.
+fn rows_of_parts(job: &Job) -> u64 {
+    let parts = job.physical().parts();
+    parts.into_iter().map(|part| job.table().parts[part].rows as u64).sum()
 }
 
 /// Says what is left to the CPU when devices have computed the rows; `None` if nothing is.

@@ -120,6 +120,23 @@ fn rows_between_pipelines_stay_on_the_device() {
     }
 }
 
+/// A kernel goes over whole parts, where the CPU leaves out blocks: metrics do not say that it skipped what it read.
+#[test]
+fn rows_that_a_kernel_read_are_not_called_skipped() {
+    let Some(device) = first() else { return };
+    let part = |from: i64| {
+        let values = (from..from + 200_000).collect::<AlignedVec<i64>>();
+        Arc::new(Part { rows: 200_000, columns: vec![Arc::new(Column::from_i64(Type::Int64, values, None))] })
+    };
+    let schema: Arc<[Field]> = [Field::new("k", Type::Int64, false)].into();
+    let table = Table::with_statistics(schema, vec![part(0), part(200_000)]);
+    let inputs = QueryInputs { tables: [("t".to_string(), Arc::new(table))].into(), ..QueryInputs::default() };
+    let query = "pipeline 0\n  scan t [k@0: int64]\n  filter $0 < 10:int64\n  aggregate by () (count_rows(): int64)\n";
+    let skipped = |devices| run(query, &inputs, devices).metrics.pipelines[0].rows_skipped;
+    assert_eq!(skipped(Vec::new()), 400_000 - (1 << 16));
+    assert_eq!(skipped(vec![Arc::new(Accelerator::new(device))]), 200_000);
+}
+
 /// What a program takes is told by the query that first needs it, and by no other.
 #[test]
 fn programs_are_made_once() {
