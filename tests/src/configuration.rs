@@ -131,11 +131,17 @@ impl Configuration {
     /// folder of this one.
     pub fn devices(&self, kept: &Path) -> Arc<Devices> {
         let Search { only, simulate, poor } = self.search.clone();
-        let options = DeviceOptions::default().with_search(tandem_device::Search { only, simulate, poor });
-        Arc::new(Devices::new(match &self.kernels {
-            Some(kernels) => options.with_kernels(KernelCache::at(kept.join(kernels))),
-            None => options,
-        }))
+        let mut options = DeviceOptions::default().poor(poor);
+        if let Some(only) = only {
+            options = options.only(only);
+        }
+        if let Some(simulate) = simulate {
+            options = options.simulate(simulate);
+        }
+        if let Some(kernels) = &self.kernels {
+            options = options.kernels(KernelCache::at(kept.join(kernels)));
+        }
+        Arc::new(Devices::new(options))
     }
 
     /// Tells whether a file runs.

@@ -1,8 +1,8 @@
 //! The command line: every flag with its help, and usage errors as one sentence.
 
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
-use clap::{Args, Parser, Subcommand, ValueEnum, error::ErrorKind};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, error::ErrorKind};
 use tandem_engine::{Mode, OnFallback, SessionBuilder};
 
 use crate::{
@@ -23,12 +23,15 @@ pub struct Arguments {
     /// What to do instead of running statements.
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// Run these statements and exit; may be repeated.
+    /// Run these statements and exit; may be repeated, also with -f, and runs in the order given.
     #[arg(short = 'c', long = "command", value_name = "SQL")]
-    pub statements: Vec<String>,
-    /// Run the statements of a file and exit; may be repeated.
+    statements: Vec<String>,
+    /// Run the statements of a file and exit; may be repeated, also with -c.
     #[arg(short = 'f', long = "file", value_name = "FILE")]
-    pub files: Vec<PathBuf>,
+    files: Vec<PathBuf>,
+    /// What both ask for, in the order given.
+    #[arg(skip)]
+    pub scripts: Vec<Script>,
     /// Register every Parquet, CSV and Arrow file of a directory as a table; may be repeated.
     #[arg(long, value_name = "DIR")]
     pub data: Vec<PathBuf>,
@@ -47,6 +50,15 @@ pub struct Arguments {
     /// Where and with how much the engine runs.
     #[command(flatten)]
     pub engine: EngineArguments,
+}
+
+/// Statements that the command line asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Script {
+    /// Of `-c`.
+    Text(String),
+    /// Of `-f`.
+    File(PathBuf),
 }
 
 /// Where the engine runs statements, and with how much.
@@ -144,12 +156,26 @@ impl From<FallbackName> for OnFallback {
 
 /// Parses the command line; prints help or the version and exits where asked.
 pub fn parse() -> Result<Arguments, Failure> {
-    Arguments::try_parse().map_err(|error| match error.kind() {
+    parse_from(std::env::args_os()).map_err(|error| match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             error.exit()
         }
         _ => Failure::Usage(usage_sentence(&error.render().to_string())),
     })
+}
+
+/// Parses these arguments, the name of the program first.
+fn parse_from(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
+    let mut command = Arguments::command();
+    let matches = command.try_get_matches_from_mut(arguments)?;
+    let mut parsed = Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+    let places = |name| matches.indices_of(name).into_iter().flatten();
+    let texts = std::mem::take(&mut parsed.statements).into_iter().map(Script::Text);
+    let files = std::mem::take(&mut parsed.files).into_iter().map(Script::File);
+    let mut scripts: Vec<_> = places("statements").zip(texts).chain(places("files").zip(files)).collect();
+    scripts.sort_by_key(|(place, _)| *place);
+    parsed.scripts = scripts.into_iter().map(|(_, script)| script).collect();
+    Ok(parsed)
 }
 
 /// Makes one sentence with a remedy out of clap's paragraphs: the first line, the tip, and where the help is.
@@ -202,8 +228,16 @@ mod tests {
     }
 
     #[test]
+    fn scripts_keep_their_order() {
+        let given = ["tandem", "-f", "a.sql", "-c", "SELECT 1", "-f", "b.sql", "-c", "SELECT 2"].map(OsString::from);
+        let scripts = parse_from(given).expect("it is right").scripts;
+        let text = |text: &str| Script::Text(text.to_owned());
+        let file = |name: &str| Script::File(PathBuf::from(name));
+        assert_eq!(scripts, [file("a.sql"), text("SELECT 1"), file("b.sql"), text("SELECT 2")]);
+    }
+
+    #[test]
     fn the_command_line_is_consistent() {
-        use clap::CommandFactory;
         Arguments::command().debug_assert();
     }
 

@@ -62,8 +62,8 @@ fn run(mut arguments: Arguments, devices: &Arc<Devices>) -> Result<(), Failure> 
 /// Runs the statements of `-c` and `-f`, else of the terminal or standard input.
 fn statements(arguments: &Arguments, devices: &Arc<Devices>) -> Result<(), Failure> {
     let mut runner = Runner::new(arguments, devices)?;
-    let outcome = if !arguments.statements.is_empty() || !arguments.files.is_empty() {
-        script::run_arguments(&mut runner, arguments)
+    let outcome = if !arguments.scripts.is_empty() {
+        script::run_arguments(&mut runner, &arguments.scripts)
     } else if terminal::is_interactive() {
         shell::run(&mut runner)
     } else {

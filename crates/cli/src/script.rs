@@ -13,21 +13,20 @@ use std::{
 use tandem_engine::Session;
 
 use crate::{
-    arguments::Arguments,
+    arguments::Script,
     command::{self, Flow},
     failure::{Failure, sentence},
     statement::Runner,
 };
 
-/// Runs the statements of `-c`, then those of `-f`.
-pub fn run_arguments(runner: &mut Runner, arguments: &Arguments) -> Result<(), Failure> {
-    for text in &arguments.statements {
-        if run_lines(runner, text.as_bytes(), "the command line", false)? == Flow::Quit {
-            return Ok(());
-        }
-    }
-    for file in &arguments.files {
-        if run_file(runner, file)? == Flow::Quit {
+/// Runs the statements of `-c` and `-f`, in the order given.
+pub fn run_arguments(runner: &mut Runner, scripts: &[Script]) -> Result<(), Failure> {
+    for script in scripts {
+        let flow = match script {
+            Script::Text(text) => run_lines(runner, text.as_bytes(), "the command line", false)?,
+            Script::File(file) => run_file(runner, file)?,
+        };
+        if flow == Flow::Quit {
             return Ok(());
         }
     }

@@ -83,7 +83,7 @@ fn devices_are_listed() {
 
 /// The CPU's executor runs beside the device, and the record says what ran on what.
 #[test]
-fn devices_are_measured_against_the_processor() {
+fn devices_are_measured_against_the_cpu() {
     let place = tempfile::tempdir().expect("a temporary directory can be made");
     let bench = |mode: &str| {
         let options = ["--sf", "0.01", "--vs", "none", "--repeat", "1", "--queries", "1.1,2.1", "--json", "run.json"];

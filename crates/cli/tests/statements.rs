@@ -98,6 +98,8 @@ fn statements_come_from_files_and_standard_input() {
         .expect("the place is writable");
     let script = script.to_str().expect("the path is text");
     let expected = "s\na;b\n[{\"last\":1}]\n";
+    let both = ["--format", "csv", "--on-fallback", "silent", "-f", script, "-c", "SELECT count(*) AS n FROM t"];
+    assert_eq!(succeeds(&run(&both)), format!("{expected}[{{\"n\":1}}]\n"));
     assert_eq!(succeeds(&run(&["--format", "csv", "--on-fallback", "silent", "-f", script])), expected);
     assert_eq!(
         succeeds(&input(&["--format", "csv", "--on-fallback", "silent"], &format!(".read {script}\n"))),

@@ -26,8 +26,8 @@ pub fn finish(
     target: KernelLanguage,
 ) -> Result<GeneratedKernel> {
     let (keys, aggregates) = match sink {
-        KernelSink::Groups { keys, aggregates, .. } if !keys.is_empty() => (Keys::Array(keys), aggregates),
-        KernelSink::Hashed { keys, aggregates } => (Keys::Hashed(keys), aggregates),
+        KernelSink::Groups { keys, aggregates, .. } if !keys.is_empty() => (GroupKeys::Array(keys), aggregates),
+        KernelSink::Hashed { keys, aggregates } => (GroupKeys::Hashed(keys), aggregates),
         _ => return Err(Error::unsupported("one group is finished by the CPU")),
     };
     let mut finish = Finish { text: Text::default(), keys, output, traits, columns: Vec::new() };
@@ -49,14 +49,14 @@ pub fn finish(
 }
 
 #[derive(Clone, Copy)]
-enum Keys<'f> {
+enum GroupKeys<'f> {
     Array(&'f [GroupKey]),
     Hashed(&'f [HashKey]),
 }
 
 struct Finish<'f> {
     text: Text,
-    keys: Keys<'f>,
+    keys: GroupKeys<'f>,
     output: &'f KernelOutput,
     traits: Traits,
     columns: Vec<RowColumn>,
@@ -69,7 +69,7 @@ impl Finish<'_> {
         self.text.line(format!("u32 place = {counts};"));
         self.open(self.output.accumulators());
         match self.keys {
-            Keys::Array(keys) => {
+            GroupKeys::Array(keys) => {
                 let mut rest = "at".to_string();
                 let mut places = Vec::with_capacity(keys.len());
                 for key in keys.iter().rev() {
@@ -78,7 +78,7 @@ impl Finish<'_> {
                 }
                 places.into_iter().rev().for_each(|(key, place)| self.key(key, &place));
             }
-            Keys::Hashed(keys) => {
+            GroupKeys::Hashed(keys) => {
                 for (at, HashKey { of, shift }) in keys.iter().enumerate() {
                     let KeyOf::Place(key) = of else {
                         return Err(Error::unsupported("groups that may be equal by value are merged by the CPU"));
@@ -124,7 +124,7 @@ impl Finish<'_> {
         let places = self.text.argument(Binding::Rows, "const u32", "places", "of each table");
         let groups = self.text.argument(Binding::Groups, "GLOBAL const i64 *", "groups", "");
         let tables = self.text.argument(Binding::Tables, "const u32", "tables", "");
-        let hashed = matches!(self.keys, Keys::Hashed(_));
+        let hashed = matches!(self.keys, GroupKeys::Hashed(_));
         let numbers = hashed
             .then(|| self.text.argument(Binding::GroupNumbers, "GLOBAL const u64 *", "numbers", "whose group it is"));
         self.text.open(&format!("FOR_ROWS(at, {places}) {{"));

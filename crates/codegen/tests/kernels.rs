@@ -390,10 +390,10 @@ fn what_a_device_lacks_is_a_reason() {
         reason(&best, &one_group_layouts(), poor),
         "the device has no atomic operations on 64 bits, for the smallest or largest value of a large range"
     );
-    // A processor's work-items have a table each.
-    let processor = Traits { chunked: true, ..poor };
+    // A CPU device's work-items have a table each.
+    let cpu = Traits { chunked: true, ..poor };
     let (plan, columns) = (one_group(Overflow::Wrap), one_group_layouts());
-    plan.kernel(&columns, &[], processor, KernelLanguage::OpenCl).expect("no need of them");
+    plan.kernel(&columns, &[], cpu, KernelLanguage::OpenCl).expect("no need of them");
     let mut floats = one_group(Overflow::Wrap);
     floats.slots[3].kind = Type::Float64;
     floats.slots[2].kind = Type::Float64;
@@ -403,7 +403,7 @@ fn what_a_device_lacks_is_a_reason() {
     *aggregates = vec![sum(3, false)];
     let float = Ok(ColumnLayout { form: Form::Float64, nullable: false });
     let columns = [code(2), code(1), code(4), float];
-    assert_eq!(reason(&floats, &columns, processor), "the device has no double precision");
+    assert_eq!(reason(&floats, &columns, cpu), "the device has no double precision");
     assert_eq!(reason(&floats, &columns, poor), "the device has no atomic operations on 64 bits, for a sum of floats");
 }
 

@@ -13,7 +13,7 @@ use crate::{Error, Groups, Reservation, Rows};
 pub struct Contribution {
     /// Groups, rows or a build.
     pub contents: Contents,
-    /// How many rows reached the sink.
+    /// How many rows reached the sink; of groups that stay on a device, how many groups there are.
     pub rows: u64,
     /// The unmatched build rows that joins emit at the end are among them.
     pub unmatched: bool,
@@ -29,7 +29,7 @@ pub enum Contents {
     Groups(Box<Groups>),
     /// Rows.
     Rows(Rows),
-    /// A build, laid out.
+    /// A finished build: an array, a bitmap or a hash table.
     Build(Box<Build>),
     /// The finished rows of the whole pipeline, kept on a device: columns of [`tandem_column::Data::Remote`].
     Kept(Table),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use tandem_column::Result;
-use tandem_plan::PhysicalStep;
+use tandem_plan::{PhysicalStep, SinkPlan};
 
 use crate::{
     Contents, Contribution, Job, ParallelTasks, PipelineOutput, Reservation,
@@ -31,7 +31,7 @@ pub struct StepMetrics {
     pub time: Duration,
     /// Bytes that the step's result takes, where it keeps any.
     pub bytes: u64,
-    /// Rows and time were counted: devices count none of single steps.
+    /// Rows and time were counted: devices count none of single steps, nor those of groups that stay there.
     pub counted: bool,
 }
 
@@ -55,6 +55,9 @@ impl Job {
         let counted = all.is_empty() || all.iter().any(|contribution| !contribution.counters.is_empty());
         let rows_in = all.iter().map(|contribution| contribution.rows).sum();
         let mut contents: Vec<_> = all.into_iter().map(|contribution| contribution.contents).collect();
+        // Of groups that stay on a device, nobody has counted the rows.
+        let sink_counted =
+            !matches!((&self.physical.sink, contents.as_slice()), (SinkPlan::Aggregate(_), [Contents::Kept(_)]));
         // What was collected is there until the output is, which is written once more, or twice where it is put in order.
         let held: Vec<Reservation> = contents.iter_mut().filter_map(|contents| contents.hand_over()).collect();
         let bytes = held.iter().map(Reservation::bytes).sum::<usize>().saturating_mul(self.sink.copies());
@@ -80,7 +83,7 @@ impl Job {
             rows_out: output.rows() as u64,
             time: counters.last().map_or(Duration::ZERO, |sink| sink.time) + began.elapsed(),
             bytes: output.byte_len() as u64,
-            counted: true,
+            counted: sink_counted,
         });
         Ok((output, metrics))
     }

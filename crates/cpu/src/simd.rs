@@ -5,7 +5,7 @@
 
 /// The widest instruction set used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub(crate) enum Level {
     /// What every CPU of this architecture has.
     Portable,
     /// 256-bit vectors and bit manipulation.
@@ -17,7 +17,7 @@ pub enum Level {
 /// Returns the level that this CPU has. The standard library keeps what it detects, so that this costs a few loads.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-pub fn level() -> Level {
+pub(crate) fn level() -> Level {
     let avx2 = is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("bmi1")
         && is_x86_feature_detected!("bmi2")
@@ -37,7 +37,7 @@ pub fn level() -> Level {
 
 /// Returns the level that this CPU has.
 #[cfg(not(target_arch = "x86_64"))]
-pub fn level() -> Level {
+pub(crate) fn level() -> Level {
     Level::Portable
 }
 

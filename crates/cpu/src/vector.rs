@@ -44,7 +44,7 @@ pub struct Vector {
 impl Values {
     /// Makes no values of a representation. Types that only the interpreter computes with have none: they give an empty
     /// vector of integers.
-    pub fn empty(repr: Repr) -> Values {
+    pub(crate) fn empty(repr: Repr) -> Values {
         match repr {
             Repr::Boolean => Values::Boolean(Vec::new()),
             Repr::Int | Repr::Other => Values::Int(Vec::new()),
@@ -55,7 +55,7 @@ impl Values {
     }
 
     /// Returns how many values there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Values::Boolean(values) => values.len(),
             Values::Int(values) => values.len(),
@@ -66,14 +66,9 @@ impl Values {
         }
     }
 
-    /// Tells whether there are no values.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Returns the text or bytes at a position; nothing for other representations and for codes of null rows.
     #[inline]
-    pub fn bytes(&self, position: usize) -> &[u8] {
+    pub(crate) fn bytes(&self, position: usize) -> &[u8] {
         match self {
             Values::Code { codes, dictionary } => word(dictionary, codes[position]),
             Values::Bytes(values) => values.get(position),
@@ -163,12 +158,12 @@ pub(crate) fn bytes_value(bytes: &[u8], kind: &Type) -> Value {
 
 impl Vector {
     /// Makes a vector of values that are not null.
-    pub fn new(values: Values) -> Vector {
+    pub(crate) fn new(values: Values) -> Vector {
         Vector { values, valid: None }
     }
 
     /// Makes a vector of booleans, each 0 or 1, that are not null.
-    pub fn boolean(values: Vec<u8>) -> Vector {
+    pub(crate) fn boolean(values: Vec<u8>) -> Vector {
         Vector::new(Values::Boolean(values))
     }
 
@@ -210,7 +205,7 @@ impl Vector {
     }
 
     /// Makes a vector of `rows` times one value.
-    pub fn constant(value: &Value, kind: &Type, rows: usize) -> Vector {
+    pub(crate) fn constant(value: &Value, kind: &Type, rows: usize) -> Vector {
         let values = match kind.repr() {
             Repr::Boolean => Values::Boolean(vec![matches!(value, Value::Boolean(true)).into(); rows]),
             Repr::Int | Repr::Other => Values::Int(vec![integer(value) as i64; rows]),
@@ -222,25 +217,25 @@ impl Vector {
     }
 
     /// Makes a vector of single values.
-    pub fn from_values<'a>(kind: &Type, values: impl IntoIterator<Item = &'a Value>) -> Vector {
+    pub(crate) fn from_values<'a>(kind: &Type, values: impl IntoIterator<Item = &'a Value>) -> Vector {
         let mut out = Vector::empty(kind);
         values.into_iter().for_each(|value| out.push(value));
         out
     }
 
     /// Returns how many rows there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.values.len()
     }
 
     /// Tells whether there are no rows.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Tells whether a row is not null.
     #[inline]
-    pub fn is_valid(&self, row: usize) -> bool {
+    pub(crate) fn is_valid(&self, row: usize) -> bool {
         self.valid.as_ref().is_none_or(|valid| valid[row] != 0)
     }
 
@@ -253,7 +248,7 @@ impl Vector {
     }
 
     /// Returns one row as a single value.
-    pub fn value(&self, row: usize, kind: &Type) -> Value {
+    pub(crate) fn value(&self, row: usize, kind: &Type) -> Value {
         if !self.is_valid(row) || *kind == Type::Null {
             return Value::Null;
         }
@@ -267,7 +262,7 @@ impl Vector {
     }
 
     /// Appends a single value of the vector's type.
-    pub fn push(&mut self, value: &Value) {
+    pub(crate) fn push(&mut self, value: &Value) {
         let valid = !matches!(value, Value::Null);
         if !valid && self.valid.is_none() {
             self.valid = Some(vec![1; self.len()]);
@@ -313,7 +308,7 @@ impl Vector {
     }
 
     /// Gives null rows the value that columns hold for them: zero, code 0 or nothing.
-    pub fn clear_nulls(&mut self) {
+    pub(crate) fn clear_nulls(&mut self) {
         fn clear<T: Copy + Default>(values: &mut [T], valid: &[u8]) {
             for (value, valid) in values.iter_mut().zip(valid) {
                 if *valid == 0 {
@@ -336,7 +331,7 @@ impl Vector {
     }
 
     /// Turns codes into the bytes they stand for, so that the vector no longer needs its dictionary.
-    pub fn decode(&mut self) {
+    pub(crate) fn decode(&mut self) {
         self.values.decode();
     }
 }

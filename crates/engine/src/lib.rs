@@ -40,4 +40,4 @@ pub use session::{Batches, Query, Session, SessionBuilder};
 pub use sql::parameters::Value;
 pub use tables::info::{ColumnInfo, TableInfo, TableKind};
 pub use tandem_column::Table;
-pub use tandem_runtime::{Cancel, DeviceOptions, Devices, KernelCache};
+pub use tandem_runtime::{Cancel, DeviceOptions, Devices, KernelCache, Transfer};

@@ -1,7 +1,7 @@
-//! The side of a join that rows are looked up in, laid out.
+//! The build side of a join, ready to be probed: a dense array, a bitmap or a hash table over its rows.
 //!
 //! Rows lie in *entries*: rows of equal key next to each other, payload columns compact and in entry order. Looking a key
-//! up gives a range of entries. Whoever lays a build out, CPU or device, makes this value; whoever probes it, reads it.
+//! up gives a range of entries. CPU and devices make the same value; whoever probes it, reads it.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ const DENSE_BYTES_PER_KEY: usize = 32;
 /// Dense arrays up to this size are always taken: lookups that find nothing only touch one bit a place of it.
 const DENSE_BYTES: usize = 8 << 20;
 
-/// Rows of a build side, laid out for lookup.
+/// The rows of a build side with an index by key: an array, a bitmap or a hash table.
 #[derive(Debug)]
 pub struct Build {
     /// How many rows there are, null keys included.
@@ -53,7 +53,7 @@ pub enum KeyIndex {
 }
 
 impl Build {
-    /// Makes a build of rows that are laid out.
+    /// Makes a build of an index and the number of its rows.
     pub fn new(rows: usize, null_key: bool, index: KeyIndex, stored: usize) -> Build {
         let unique = match &index {
             KeyIndex::All => rows <= 1,

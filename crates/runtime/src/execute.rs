@@ -84,8 +84,8 @@ impl Runtime {
     /// Runs a verified query and waits for its result. Blocks the calling thread, which should not be a worker's.
     ///
     /// # Errors
-    /// What the query raises (class Input), an exhausted memory budget or cancellation (Exhausted), what this executor
-    /// does not run (Unsupported).
+    /// Input: what the query raises. Exhausted: its memory budget is used up. Cancelled. Unsupported: what this executor does
+    /// not run.
     pub fn execute(&self, query: &Query, inputs: &QueryInputs, options: &RunOptions) -> Result<Execution> {
         tandem_cpu::supports(query)?;
         if let Some(Pipeline { sink: Sink::Build { .. }, .. }) = query.pipelines.last() {
@@ -142,10 +142,15 @@ impl Running<'_> {
             self.runtime.parallel(tasks, &options.cancel, task)
         };
         let (output, steps) = job.finish(contributions, &parallel)?;
+        // A device takes whole parts: it skips those of which no block is left.
+        let rows_skipped = match &place.device {
+            Some(_) => rows_in - rows_of_parts(job),
+            None => job.physical().skipped as u64,
+        };
         let metrics = PipelineMetrics {
             rows_in,
             rows_out: steps.last().map_or(0, |sink| sink.rows_out),
-            rows_skipped: job.physical().skipped as u64,
+            rows_skipped,
             elapsed: began.elapsed(),
             notes: job.physical().notes.clone(),
             steps,
@@ -330,13 +335,19 @@ impl RanOn {
     }
 }
 
+/// Returns how many rows the parts have of which a block is left.
+fn rows_of_parts(job: &Job) -> u64 {
+    let parts = job.physical().parts();
+    parts.into_iter().map(|part| job.table().parts[part].rows as u64).sum()
+}
+
 /// Says what is left to the CPU when devices have computed the rows; `None` if nothing is.
 fn left_to_cpu(job: &Job, contributions: &[Contribution]) -> Option<&'static str> {
     let rows = contributions.iter().any(|contribution| contribution.rows > 0);
     let mut contents = contributions.iter().map(|contribution| &contribution.contents);
     match &job.physical().sink {
         SinkPlan::Build(_) if rows && contents.all(|contents| !matches!(contents, Contents::Build(_))) => {
-            Some("the hash table of the join is laid out by the CPU")
+            Some("the CPU builds the hash table of the join")
         }
         SinkPlan::Sort(_)
             if rows && contents.any(|contents| matches!(contents, Contents::Rows(rows) if !rows.sorted)) =>

@@ -1,9 +1,9 @@
-//! The worker pool: a fixed number of threads that share jobs fairly, one task at a time.
+//! The worker pool: a fixed number of threads that share the work of several callers fairly, one task at a time.
 //!
-//! A job is a counted set of tasks. Workers take the job at the head of the queue, claim one task of it, put the job
-//! back at the tail and run the task; so any number of queries advance together, task by task, whatever their size.
-//! The caller of [`Pool::run`] blocks until every claimed task has ended, which is what makes lending it borrowed data
-//! sound. A call from one of the pool's own threads runs its tasks in place.
+//! A task set is what one caller wants done: a number of tasks. Workers take the set at the head of the queue, claim one
+//! task of it, put the set back at the tail and run the task; so any number of queries advance together, task by task,
+//! whatever their size. The caller of [`Pool::run`] blocks until every claimed task has ended, which is what makes lending
+//! it borrowed data sound. A call from one of the pool's own threads runs its tasks in place.
 
 use std::{
     cell::Cell,
@@ -29,12 +29,12 @@ pub(crate) struct Pool {
 }
 
 struct Shared {
-    queue: Mutex<JobQueue>,
+    queue: Mutex<TaskQueue>,
     work: Condvar,
 }
 
-struct JobQueue {
-    jobs: VecDeque<Arc<Job>>,
+struct TaskQueue {
+    sets: VecDeque<Arc<TaskSet>>,
     closed: bool,
     /// Workers from this number on wait.
     active: usize,
@@ -43,16 +43,16 @@ struct JobQueue {
 /// What a task does: gets the worker's index and the task's index.
 type Task<'a> = dyn Fn(usize, usize) -> Result<()> + Sync + 'a;
 
-struct Job {
+struct TaskSet {
     task: &'static Task<'static>,
     tasks: usize,
     cancel: Cancel,
-    state: Mutex<JobState>,
+    state: Mutex<TaskSetState>,
     ended: Condvar,
 }
 
 #[derive(Default)]
-struct JobState {
+struct TaskSetState {
     claimed: usize,
     running: usize,
     error: Option<Error>,
@@ -70,7 +70,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Pool {
     pub(crate) fn new(threads: usize) -> Pool {
-        let queue = JobQueue { jobs: VecDeque::new(), closed: false, active: threads.max(1) };
+        let queue = TaskQueue { sets: VecDeque::new(), closed: false, active: threads.max(1) };
         let shared = Arc::new(Shared { queue: Mutex::new(queue), work: Condvar::new() });
         let threads = (0..threads.max(1))
             .map(|index| {
@@ -115,15 +115,16 @@ impl Pool {
         if tasks == 0 {
             return Ok(());
         }
-        // SAFETY: the job is dropped from the queue, and no task of it runs any more, before this function returns:
+        // SAFETY: the set is dropped from the queue, and no task of it runs any more, before this function returns:
         // the wait below ends only when nothing is running and nothing can be claimed.
         let task: &'static Task<'static> = unsafe { std::mem::transmute::<&Task<'_>, &'static Task<'static>>(task) };
-        let job = Arc::new(Job { task, tasks, cancel: cancel.clone(), state: Mutex::default(), ended: Condvar::new() });
-        lock(&self.shared.queue).jobs.push_back(job.clone());
+        let set =
+            Arc::new(TaskSet { task, tasks, cancel: cancel.clone(), state: Mutex::default(), ended: Condvar::new() });
+        lock(&self.shared.queue).sets.push_back(set.clone());
         self.shared.work.notify_all();
-        let mut state = lock(&job.state);
-        while state.claimed < job.tasks || state.running > 0 {
-            state = job.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&set.state);
+        while state.claimed < set.tasks || state.running > 0 {
+            state = set.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         match state.error.take() {
             Some(error) => Err(error),
@@ -137,7 +138,7 @@ impl Drop for Pool {
         lock(&self.shared.queue).closed = true;
         self.shared.work.notify_all();
         for thread in self.threads.drain(..) {
-            // A worker catches panics of its tasks and gives them to who waits for the job: nothing is lost here.
+            // A worker catches panics of its tasks and gives them to who waits for the set: nothing is lost here.
             let _ = thread.join();
         }
     }
@@ -145,24 +146,24 @@ impl Drop for Pool {
 
 impl Shared {
     fn work(&self, worker: usize) {
-        while let Some((job, index)) = self.claim(worker) {
-            let result = guarded(job.task, worker, index);
-            job.ended(result);
+        while let Some((set, index)) = self.claim(worker) {
+            let result = guarded(set.task, worker, index);
+            set.ended(result);
         }
     }
 
-    /// Waits for a task: takes the job at the head, claims one task and puts the job back at the tail.
-    fn claim(&self, worker: usize) -> Option<(Arc<Job>, usize)> {
+    /// Waits for a task: takes the set at the head, claims one task and puts the set back at the tail.
+    fn claim(&self, worker: usize) -> Option<(Arc<TaskSet>, usize)> {
         let mut queue = lock(&self.queue);
         loop {
             while worker < queue.active
-                && let Some(job) = queue.jobs.pop_front()
+                && let Some(set) = queue.sets.pop_front()
             {
-                let Some((index, more)) = job.claim() else { continue };
+                let Some((index, more)) = set.claim() else { continue };
                 if more {
-                    queue.jobs.push_back(job.clone());
+                    queue.sets.push_back(set.clone());
                 }
-                return Some((job, index));
+                return Some((set, index));
             }
             if queue.closed {
                 return None;
@@ -172,7 +173,7 @@ impl Shared {
     }
 }
 
-impl Job {
+impl TaskSet {
     /// Claims the next task; tells its index and whether more are left.
     fn claim(&self) -> Option<(usize, bool)> {
         let mut state = lock(&self.state);
@@ -240,7 +241,7 @@ mod tests {
         let error = pool.run(4, &Cancel::new(), &|_, task| if task == 2 { panic!("two") } else { Ok(()) });
         assert!(error.unwrap_err().message.contains("two"));
         pool.run(4, &Cancel::new(), &|_, _| Ok(())).unwrap();
-        // Also of a job of one task, which the caller's thread runs, and within a task.
+        // Also of a set of one task, which the caller's thread runs, and within a task.
         let error = pool.run(1, &Cancel::new(), &|_, _| panic!("one")).unwrap_err();
         assert_eq!((error.class, error.message.contains("one")), (tandem_column::Class::Internal, true));
         let within = pool.run(2, &Cancel::new(), &|_, _| pool.run(3, &Cancel::new(), &|_, _| panic!("three")));
@@ -298,7 +299,7 @@ mod tests {
                 })
             });
             wait.recv().unwrap();
-            // The large job never ends by itself: this returns only because tasks of both take turns.
+            // The large set never ends by itself: this returns only because tasks of both take turns.
             pool.run(10, &Cancel::new(), &|_, _| Ok(())).unwrap();
             large.cancel();
             assert!(handle.join().unwrap().unwrap_err().is_cancelled());

@@ -68,7 +68,7 @@ fn accelerators() -> Vec<(&'static str, Arc<Accelerator>)> {
 }
 
 /// Runs a query on devices alone and compares its rows with the interpreter's; returns what planners noted. What several
-/// devices have computed of a build is laid out by the CPU.
+/// devices have computed of a build becomes a hash table on the CPU.
 fn check(name: &str, devices: &[Arc<Accelerator>], tables: &[random::NamedTable], text: &str) -> Vec<String> {
     let query = parse(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     verify(&query).unwrap_or_else(|e| panic!("{e}\n{text}"));

@@ -85,18 +85,28 @@ fn metrics(execution: &Execution) -> Vec<&DeviceMetrics> {
     devices
 }
 
+/// Returns how many rows came into each pipeline's sink, and out of it, where they were counted.
+fn sink_rows(execution: &Execution) -> Vec<Option<(u64, u64)>> {
+    let sinks = execution.metrics.pipelines.iter().map(|pipeline| pipeline.steps.last().expect("a sink"));
+    sinks.map(|sink| sink.counted.then_some((sink.rows_in, sink.rows_out))).collect()
+}
+
 #[test]
 fn rows_between_pipelines_stay_on_the_device() {
     let Some(device) = first() else { return };
     // Keys that are close together have places in an array, others a hash table.
     for (spread, query) in [(1, TOP), (1 << 20, TOP), (1, CHAIN), (1 << 20, CHAIN), (1, JOIN)] {
         let inputs = inputs(GROUPS, spread);
-        let expected = rows(&run(query, &inputs, Vec::new()).table);
+        let on_cpu = run(query, &inputs, Vec::new());
+        let expected = rows(&on_cpu.table);
         for in_turn in [false, true] {
             let accelerator = Accelerator::new(device.clone());
             let accelerator = Arc::new(if in_turn { accelerator.in_turn() } else { accelerator });
             let execution = run(query, &inputs, vec![accelerator]);
             assert_eq!(rows(&execution.table), expected, "spread {spread}, in turn: {in_turn}\n{query}");
+            for (here, there) in sink_rows(&execution).into_iter().zip(sink_rows(&on_cpu)) {
+                assert!(here.is_none() || here == there, "{here:?} for {there:?} rows into and out of a sink\n{query}");
+            }
             let devices = metrics(&execution);
             assert!(devices[0].bytes_back < METADATA, "{} bytes come back of the groups", devices[0].bytes_back);
             if query == JOIN {
@@ -108,6 +118,23 @@ fn rows_between_pipelines_stay_on_the_device() {
             }
         }
     }
+}
+
+/// A kernel goes over whole parts, where the CPU leaves out blocks: metrics do not say that it skipped what it read.
+#[test]
+fn rows_that_a_kernel_read_are_not_called_skipped() {
+    let Some(device) = first() else { return };
+    let part = |from: i64| {
+        let values = (from..from + 200_000).collect::<AlignedVec<i64>>();
+        Arc::new(Part { rows: 200_000, columns: vec![Arc::new(Column::from_i64(Type::Int64, values, None))] })
+    };
+    let schema: Arc<[Field]> = [Field::new("k", Type::Int64, false)].into();
+    let table = Table::with_statistics(schema, vec![part(0), part(200_000)]);
+    let inputs = QueryInputs { tables: [("t".to_string(), Arc::new(table))].into(), ..QueryInputs::default() };
+    let query = "pipeline 0\n  scan t [k@0: int64]\n  filter $0 < 10:int64\n  aggregate by () (count_rows(): int64)\n";
+    let skipped = |devices| run(query, &inputs, devices).metrics.pipelines[0].rows_skipped;
+    assert_eq!(skipped(Vec::new()), 400_000 - (1 << 16));
+    assert_eq!(skipped(vec![Arc::new(Accelerator::new(device))]), 200_000);
 }
 
 /// What a program takes is told by the query that first needs it, and by no other.

@@ -75,7 +75,7 @@ impl SplitReader {
     ///
     /// # Errors
     /// Input, if a file is missing, damaged or not the one that was planned for. Unsupported, if a column's type in a file does
-    /// not become the one asked for. Exhausted, if the memory budget is used up, or cancelled.
+    /// not become the one asked for. Exhausted, if the memory budget is used up. Cancelled.
     pub fn load(
         &self,
         columns: &[SplitColumn],

@@ -23,5 +23,5 @@
 pub use tandem_engine::{
     Argument, BatchStream, Batches, Cancel, Class, ColumnInfo, Config, DeviceOptions, Devices, Error, KernelCache,
     Mode, Native, OnFallback, PipelineReport, Progress, Query, Report, Result, Returned, ScalarFunction, Session,
-    SessionBuilder, TableInfo, TableKind, Text, Value, Where, arrow,
+    SessionBuilder, TableInfo, TableKind, Text, Transfer, Value, Where, arrow,
 };

@@ -8,6 +8,8 @@ mod arrow_tables;
 mod async_stream;
 #[path = "../examples/cancellation.rs"]
 mod cancellation;
+#[path = "../examples/devices.rs"]
+mod devices;
 #[path = "../examples/parameters.rs"]
 mod parameters;
 #[path = "../examples/quickstart.rs"]
@@ -18,10 +20,11 @@ mod rust_function;
 mod what_ran_where;
 
 /// Each example by its file's name.
-const EXAMPLES: [(&str, fn() -> tandem::Result<()>); 7] = [
+const EXAMPLES: [(&str, fn() -> tandem::Result<()>); 8] = [
     ("arrow_tables", arrow_tables::main),
     ("async_stream", async_stream::main),
     ("cancellation", cancellation::main),
+    ("devices", devices::main),
     ("parameters", parameters::main),
     ("quickstart", quickstart::main),
     ("rust_function", rust_function::main),

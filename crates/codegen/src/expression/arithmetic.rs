@@ -1,7 +1,7 @@
 //! Arithmetic: exact integers in as few bits as their ranges need, brought to the result's type at the end.
 //!
 //! A decimal is an integer of a scale: operands are brought to one scale, the exact result to that of its type. What would
-//! need more than 128 bits on the way is left to the processor.
+//! need more than 128 bits on the way is left to the CPU.
 
 use tandem_column::{Repr, Result, Type};
 use tandem_pipeline::{
@@ -235,7 +235,7 @@ impl Generator<'_> {
         self.define_integer(&value, range)
     }
 
-    /// Leaves rows whose value needs more bits to the processor.
+    /// Leaves rows whose value needs more bits to the CPU.
     fn known(&mut self, value: Integer, null: Option<&String>) -> Integer {
         if let Some(left) = &value.left {
             self.fail_if(left, null);

@@ -1,4 +1,4 @@
-//! Casts between numbers, booleans, dates and timestamps; those of text are the processor's.
+//! Casts between numbers, booleans, dates and timestamps; those of text are the CPU's.
 
 use tandem_column::{Repr, Result, Type};
 use tandem_pipeline::{ArithmeticOperator, Expr, Failure, Overflow, range::Range, scalar::decimal::Rounding};

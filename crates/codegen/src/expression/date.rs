@@ -1,5 +1,5 @@
 //! Fields of dates and times, and the starts of those fields. Timestamps of other zones than UTC are the
-//! processor's.
+//! CPU's.
 
 use tandem_column::{Result, TimeUnit, Type};
 use tandem_pipeline::{
@@ -106,7 +106,7 @@ impl Generator<'_> {
         self.flag(either([null, outside]))
     }
 
-    /// Leaves rows with days outside the calendar to the processor.
+    /// Leaves rows with days outside the calendar to the CPU.
     pub(super) fn in_calendar(&mut self, days: Integer, null: Option<&String>) -> Integer {
         match is_outside(&days) {
             None => days,
@@ -168,7 +168,7 @@ impl Generator<'_> {
     }
 
     /// Moves a date or timestamp by an interval that is the same for all rows: months first, which clamp to the month's
-    /// end, then days, then the rest. What leaves the calendar is left to the processor.
+    /// end, then days, then the rest. What leaves the calendar is left to the CPU.
     pub(super) fn shift(&mut self, instant: &Expr, by: Interval, kind: &Type) -> Result<Term> {
         let input = self.expression(instant)?;
         let (mut value, null) = (input.integer()?, input.null.clone());

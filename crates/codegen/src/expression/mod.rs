@@ -1,7 +1,7 @@
 //! Expressions as C statements: one temporary for a value, one for its null flag where it may be null.
 //!
-//! A row whose value does not exist sets `failed`: the processor then computes the pipeline and finds the message, so
-//! nothing about errors is written twice. What a kernel does only for some values it may leave to the processor that way.
+//! A row whose value does not exist sets `failed`: the CPU then computes the pipeline and finds the message, so
+//! nothing about errors is written twice. What a kernel does only for some values it may leave to the CPU that way.
 
 mod arithmetic;
 mod bits;
@@ -131,7 +131,7 @@ impl Generator<'_> {
     fn connect(&mut self, operands: &[Expr], all: bool) -> Result<Term> {
         let mut terms = Vec::with_capacity(operands.len());
         for operand in operands {
-            // What a later operand raises may be hidden by an earlier one: leave such rows to the processor's order.
+            // What a later operand raises may be hidden by an earlier one: leave such rows to the CPU's order.
             terms.push(self.expression(operand)?);
         }
         // With the null flag of each: the deciding value is known whatever the nulls are.

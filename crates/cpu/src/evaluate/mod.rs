@@ -40,7 +40,7 @@ use operand::Operand;
 pub use supports::supports;
 
 /// The slots of the active rows.
-pub trait Slots {
+pub(crate) trait Slots {
     /// Returns how many rows are active.
     fn rows(&self) -> usize;
     /// Returns a slot's values, one per active row.
@@ -65,7 +65,7 @@ pub trait Slots {
 }
 
 /// Computes an expression for every active row.
-pub fn evaluate(expr: &Expr, slots: &dyn Slots, functions: &[Arc<UserFunction>]) -> Result<Rc<Vector>> {
+pub(crate) fn evaluate(expr: &Expr, slots: &dyn Slots, functions: &[Arc<UserFunction>]) -> Result<Rc<Vector>> {
     let evaluator = Evaluator { slots, functions };
     let operand = evaluator.operand(expr)?;
     if let Operand::Constant(value) = &operand {
@@ -75,12 +75,12 @@ pub fn evaluate(expr: &Expr, slots: &dyn Slots, functions: &[Arc<UserFunction>])
 }
 
 /// Returns the positions, ascending, of the rows where a predicate is true (not false, not null).
-pub fn select(expr: &Expr, slots: &dyn Slots, functions: &[Arc<UserFunction>]) -> Result<Vec<u32>> {
+pub(crate) fn select(expr: &Expr, slots: &dyn Slots, functions: &[Arc<UserFunction>]) -> Result<Vec<u32>> {
     Evaluator { slots, functions }.select(expr)
 }
 
 /// The rows at some positions of other slots.
-pub struct Subset<'a> {
+pub(crate) struct Subset<'a> {
     slots: &'a dyn Slots,
     positions: &'a [u32],
     taken: RefCell<Vec<(SlotId, Rc<Vector>)>>,
@@ -88,7 +88,7 @@ pub struct Subset<'a> {
 
 impl<'a> Subset<'a> {
     /// Makes a view of the rows at `positions`.
-    pub fn new(slots: &'a dyn Slots, positions: &'a [u32]) -> Self {
+    pub(crate) fn new(slots: &'a dyn Slots, positions: &'a [u32]) -> Self {
         Subset { slots, positions, taken: RefCell::default() }
     }
 }

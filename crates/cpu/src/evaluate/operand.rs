@@ -25,7 +25,7 @@ impl From<Vector> for Operand {
 
 impl Operand {
     /// Makes a vector of it; `kind` tells the type of a constant.
-    pub fn into_vector(self, kind: impl FnOnce() -> Type, rows: usize) -> Rc<Vector> {
+    pub(crate) fn into_vector(self, kind: impl FnOnce() -> Type, rows: usize) -> Rc<Vector> {
         match self {
             Operand::Constant(value) => Rc::new(Vector::constant(&value, &kind(), rows)),
             Operand::Vector(vector) => vector,
@@ -33,7 +33,7 @@ impl Operand {
     }
 
     /// Returns one row's value.
-    pub fn value(&self, row: usize, kind: &Type) -> Value {
+    pub(crate) fn value(&self, row: usize, kind: &Type) -> Value {
         match self {
             Operand::Constant(value) => value.clone(),
             Operand::Vector(vector) => vector.value(row, kind),
@@ -41,12 +41,12 @@ impl Operand {
     }
 
     /// Tells whether it is the constant null.
-    pub fn is_null(&self) -> bool {
+    pub(crate) fn is_null(&self) -> bool {
         matches!(self, Operand::Constant(Value::Null))
     }
 
     /// Tells whether its values are held as a representation wants; an untyped NULL may not be.
-    pub fn held_as(&self, repr: Repr) -> bool {
+    pub(crate) fn held_as(&self, repr: Repr) -> bool {
         match self {
             Operand::Constant(_) => true,
             Operand::Vector(vector) => match vector.values {
@@ -60,7 +60,7 @@ impl Operand {
     }
 
     /// Returns the validity; none where no row is null and for constants (whose nulls are handled before).
-    pub fn valid(&self) -> Option<&[u8]> {
+    pub(crate) fn valid(&self) -> Option<&[u8]> {
         match self {
             Operand::Constant(_) => None,
             Operand::Vector(vector) => vector.valid.as_deref(),
@@ -68,7 +68,7 @@ impl Operand {
     }
 
     /// Returns the 64-bit integers of this side, if it is such.
-    pub fn ints(&self) -> Option<Side<'_, i64>> {
+    pub(crate) fn ints(&self) -> Option<Side<'_, i64>> {
         match self {
             Operand::Constant(value @ Value::Integer(_)) => i64::try_from(integer(value)).ok().map(Side::One),
             Operand::Constant(_) => None,
@@ -80,7 +80,7 @@ impl Operand {
     }
 
     /// Returns the floats of this side, if it is such.
-    pub fn floats(&self) -> Option<Side<'_, f64>> {
+    pub(crate) fn floats(&self) -> Option<Side<'_, f64>> {
         match self {
             Operand::Constant(value @ Value::Float(_)) => Some(Side::One(float(value))),
             Operand::Constant(_) => None,
@@ -92,7 +92,7 @@ impl Operand {
     }
 
     /// Returns the booleans of this side, if it is such.
-    pub fn booleans(&self) -> Option<Side<'_, u8>> {
+    pub(crate) fn booleans(&self) -> Option<Side<'_, u8>> {
         match self {
             Operand::Constant(Value::Boolean(value)) => Some(Side::One((*value).into())),
             Operand::Constant(_) => None,
@@ -104,7 +104,7 @@ impl Operand {
     }
 
     /// Runs `f` with the 128-bit integers of this side, widening 64-bit ones.
-    pub fn with_wide<R>(&self, f: impl FnOnce(Side<'_, i128>) -> R) -> Option<R> {
+    pub(crate) fn with_wide<R>(&self, f: impl FnOnce(Side<'_, i128>) -> R) -> Option<R> {
         match self {
             Operand::Constant(Value::Integer(value)) => Some(f(Side::One(*value))),
             Operand::Constant(_) => None,

@@ -80,7 +80,6 @@ pub(super) fn fast(
     kinds: &[Type],
     kind: &Type,
 ) -> Result<Option<Vector>> {
-    use Function::*;
     let (Some(Operand::Vector(vector)), Some(Type::String)) = (operands.first(), kinds.first()) else {
         return Ok(None);
     };
@@ -91,11 +90,21 @@ pub(super) fn fast(
             Operand::Vector(_) => return Ok(None),
         }
     }
-    // Changing case makes at most three bytes of one.
-    let three = |value: &str| value.len().saturating_mul(3);
-    let same = str::len;
     let values = &vector.values;
-    let out = match (function, &rest[..]) {
+    let out = match measured(function, &rest, values, kind) {
+        None => match sliced(slots, function, &rest, values)? {
+            None => rewritten(slots, function, &rest, values)?,
+            sliced => sliced,
+        },
+        measured => measured,
+    };
+    Ok(out.map(|values| Vector { values, valid: vector.valid.clone() }))
+}
+
+/// Computes functions that give a number or a truth value of each text.
+fn measured(function: Function, rest: &[&Value], values: &Values, kind: &Type) -> Option<Values> {
+    use Function::*;
+    Some(match (function, rest) {
         (CharLength, []) if *kind == Type::Int32 => {
             Values::Int(measure(values, |value| i64::from(scalar::text::char_length(text(value)))))
         }
@@ -115,20 +124,14 @@ pub(super) fn fast(
             let finder = memchr::memmem::Finder::new(part.as_bytes());
             Values::Boolean(measure(values, |value| u8::from(finder.find(value).is_some())))
         }
-        (Upper, []) => rewrite(slots, values, three, |value, out| {
-            if value.is_ascii() {
-                out.extend(value.bytes().map(|byte| byte.to_ascii_uppercase()));
-            } else {
-                out.extend_from_slice(value.to_uppercase().as_bytes());
-            }
-        })?,
-        (Lower, []) => rewrite(slots, values, three, |value, out| {
-            if value.is_ascii() {
-                out.extend(value.bytes().map(|byte| byte.to_ascii_lowercase()));
-            } else {
-                out.extend_from_slice(value.to_lowercase().as_bytes());
-            }
-        })?,
+        _ => return None,
+    })
+}
+
+/// Computes functions that give a part of each text.
+fn sliced(slots: &dyn Slots, function: Function, rest: &[&Value], values: &Values) -> Result<Option<Values>> {
+    use Function::*;
+    let out = match (function, rest) {
         (Trim | TrimStart | TrimEnd, []) => {
             let (start, end) = (function != TrimEnd, function != TrimStart);
             slice(slots, values, |value| scalar::text::trim(value, None, start, end))?
@@ -152,9 +155,38 @@ pub(super) fn fast(
             };
             slice(slots, values, |value| substring(value, start, length))?
         }
-        (Reverse, []) => {
-            rewrite(slots, values, same, |value, out| out.extend_from_slice(scalar::text::reverse(value).as_bytes()))?
+        (SplitPart, [Value::String(separator), Value::Integer(number)]) if *number != 0 => {
+            let Ok(number) = i64::try_from(*number) else { return Ok(None) };
+            slice(slots, values, |value| scalar::text::split_part(value, separator, number).unwrap_or_default())?
         }
+        _ => return Ok(None),
+    };
+    Ok(Some(out))
+}
+
+/// Computes functions that write another text for each.
+fn rewritten(slots: &dyn Slots, function: Function, rest: &[&Value], values: &Values) -> Result<Option<Values>> {
+    use Function::*;
+    // Changing case makes at most three bytes of one.
+    let three = |value: &str| value.len().saturating_mul(3);
+    let out = match (function, rest) {
+        (Upper, []) => rewrite(slots, values, three, |value, out| {
+            if value.is_ascii() {
+                out.extend(value.bytes().map(|byte| byte.to_ascii_uppercase()));
+            } else {
+                out.extend_from_slice(value.to_uppercase().as_bytes());
+            }
+        })?,
+        (Lower, []) => rewrite(slots, values, three, |value, out| {
+            if value.is_ascii() {
+                out.extend(value.bytes().map(|byte| byte.to_ascii_lowercase()));
+            } else {
+                out.extend_from_slice(value.to_lowercase().as_bytes());
+            }
+        })?,
+        (Reverse, []) => rewrite(slots, values, str::len, |value, out| {
+            out.extend_from_slice(scalar::text::reverse(value).as_bytes())
+        })?,
         (Replace, [Value::String(from), Value::String(to)]) => {
             let most = |value: &str| scalar::text::most_replaced(value, from, to);
             rewrite(slots, values, most, |value, out| {
@@ -180,10 +212,6 @@ pub(super) fn fast(
                 out.extend_from_slice(&scalar::digest::sha256(value.as_bytes()));
             },
         )?,
-        (SplitPart, [Value::String(separator), Value::Integer(number)]) if *number != 0 => {
-            let Ok(number) = i64::try_from(*number) else { return Ok(None) };
-            slice(slots, values, |value| scalar::text::split_part(value, separator, number).unwrap_or_default())?
-        }
         (Translate, [Value::String(from), Value::String(to)]) => {
             // A character has at most four bytes.
             rewrite(
@@ -219,7 +247,7 @@ pub(super) fn fast(
         }
         _ => return Ok(None),
     };
-    Ok(Some(Vector { values: out, valid: vector.valid.clone() }))
+    Ok(Some(out))
 }
 
 /// Tells whether what is made of each text is within what a column holds; if not, some rows may raise an error.

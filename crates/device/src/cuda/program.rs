@@ -122,7 +122,7 @@ pub fn compile_to_ptx(source: &str, (major, minor): (i32, i32), options: &str) -
     if source.contains('\0') || options.contains('\0') {
         return Err(Error::internal("kernel text or options contain a zero byte"));
     }
-    // A product is rounded before it is added to, as on the processor: x·x − x·x is 0.
+    // A product is rounded before it is added to, as on the CPU: x·x − x·x is 0.
     let mut arguments = vec![format!("--gpu-architecture=compute_{major}{minor}"), "--fmad=false".to_owned()];
     arguments.extend(options.split_whitespace().map(str::to_owned));
     let options = CompileOptions { options: arguments, ..Default::default() };

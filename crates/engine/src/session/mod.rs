@@ -187,6 +187,7 @@ impl Session {
     ///
     /// # Errors
     /// If the path is a directory or nothing can be created beside it.
+    #[doc(hidden)]
     pub fn stage_file(&self, path: &Path) -> Result<StagedFile, Error> {
         StagedFile::create(path, &self.inner.unfinished)
     }

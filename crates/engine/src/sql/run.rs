@@ -69,6 +69,12 @@ async fn dispatch(
             create_external(*create, &inner.context, &state).await?;
             Ok(nothing())
         }
+        LogicalPlan::Explain(ref plan) if mode != Mode::Host && has_no_plan(&plan.plan) => {
+            Err(not_explained().into_host())
+        }
+        LogicalPlan::Analyze(ref plan) if mode != Mode::Host && has_no_plan(&plan.input) => {
+            Err(not_explained().into_host())
+        }
         LogicalPlan::Explain(ref plan) if mode != Mode::Host && plan.explain_format == ExplainFormat::Indent => {
             let rows = explain(&plan.plan, plan.verbose, &state, statement).await?;
             Ok(ready(rows.schema(), vec![rows]))
@@ -124,4 +130,13 @@ async fn dispatch(
             planned.start(&state)
         }
     }
+}
+
+/// Tells whether a statement defines or sets something: only what it reads, if anything, has a plan.
+fn has_no_plan(statement: &LogicalPlan) -> bool {
+    matches!(statement, LogicalPlan::Ddl(_) | LogicalPlan::Statement(_))
+}
+
+fn not_explained() -> Error {
+    Error::unsupported("EXPLAIN shows the plan of a query, INSERT or COPY; explain the query that the statement has")
 }

@@ -1,22 +1,29 @@
 //! The devices of a session or daemon: found when first asked for, and kept.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use tandem_column::{Error, Result};
 use tandem_device::Search;
 
-use super::{Accelerator, DeviceSettings, KernelCache};
+use super::{Accelerator, DeviceSettings, KernelCache, Transfer};
 
-/// Which devices there are, how they are used, and where their compiled programs are kept.
+/// Which devices there are, how they are used, and where their compiled programs are kept: every real device, and nowhere,
+/// unless told.
+///
+/// ```
+/// use tandem_runtime::{DeviceOptions, Devices};
+///
+/// let devices = Devices::new(DeviceOptions::default().only("none"));
+/// assert!(devices.accelerators().is_empty());
+/// ```
 #[derive(Clone, Debug, Default)]
-#[non_exhaustive]
 pub struct DeviceOptions {
-    /// Which devices are looked for; the default is every real one.
-    pub search: Search,
-    /// How they are used.
-    pub settings: DeviceSettings,
-    /// Where compiled programs are kept; the default is nowhere.
-    pub kernels: KernelCache,
+    search: Search,
+    settings: DeviceSettings,
+    kernels: KernelCache,
 }
 
 impl DeviceOptions {
@@ -33,20 +40,45 @@ impl DeviceOptions {
         })
     }
 
-    /// Looks for devices as `search` says.
-    pub fn with_search(mut self, search: Search) -> DeviceOptions {
-        self.search = search;
+    /// Uses only these devices, separated by commas: `opencl:0` for one, `opencl` for all of a driver, `none` for none.
+    pub fn only(mut self, devices: impl Into<String>) -> DeviceOptions {
+        self.search.only = Some(devices.into());
         self
     }
 
-    /// Uses devices as `settings` say.
-    pub fn with_settings(mut self, settings: DeviceSettings) -> DeviceOptions {
-        self.settings = settings;
+    /// Adds simulated devices of these profiles or profile files, separated by commas: `titan-rtx`.
+    pub fn simulate(mut self, profiles: impl Into<String>) -> DeviceOptions {
+        self.search.simulate = Some(profiles.into());
+        self
+    }
+
+    /// Makes every device deny double precision and 64-bit atomics, as small ones do: for tests.
+    #[doc(hidden)]
+    pub fn poor(mut self, poor: bool) -> DeviceOptions {
+        self.search.poor = poor;
+        self
+    }
+
+    /// Sets the time in which a device must end a command, before it is given up; 60 s unless told.
+    pub fn timeout(mut self, timeout: Duration) -> DeviceOptions {
+        self.settings.timeout = Some(timeout);
+        self
+    }
+
+    /// Sets the number of queues, 1, 2 or 4: one for kernels, the others for copies; as many as pay unless told.
+    pub fn streams(mut self, streams: usize) -> DeviceOptions {
+        self.settings.streams = Some(streams);
+        self
+    }
+
+    /// Sets how columns get to a device.
+    pub fn transfer(mut self, transfer: Transfer) -> DeviceOptions {
+        self.settings.transfer = transfer;
         self
     }
 
     /// Keeps compiled programs in a directory, or nowhere.
-    pub fn with_kernels(mut self, kernels: KernelCache) -> DeviceOptions {
+    pub fn kernels(mut self, kernels: KernelCache) -> DeviceOptions {
         self.kernels = kernels;
         self
     }

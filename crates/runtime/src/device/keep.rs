@@ -55,7 +55,7 @@ impl DeviceRun<'_> {
 
     /// Keeps rows that are in order; `false` if they have to come back.
     pub(super) fn keep_sorted(&mut self, into: &mut Contribution, rows: &DeviceRows) -> Result<bool> {
-        if !self.may_stay(rows.count * self.outputs_count() * 8) {
+        if rows.count == 0 || !self.may_stay(rows.count * self.outputs_count() * 8) {
             return Ok(false);
         }
         let kept = self.keep(into, &self.homes(), rows);

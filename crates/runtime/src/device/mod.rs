@@ -285,7 +285,7 @@ impl Accelerator {
     /// that come out of joins at the end: none where others have computed all parts.
     ///
     /// # Errors
-    /// Unsupported for what no kernel computes, and for jobs in which a row has no value; Exhausted if cancelled or out of
+    /// Unsupported for what no kernel computes, and for jobs in which a row has no value; Cancelled; Exhausted if out of
     /// memory; Device if it failed or did not answer in time, after which it gets no more work. The CPU can compute the job in every case.
     pub(crate) fn run(
         &self,

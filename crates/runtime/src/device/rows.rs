@@ -42,7 +42,8 @@ impl DeviceRun<'_> {
                 return Ok(());
             }
             let order = self.sort(&rows.ordinals, rows.count)?;
-            rows.count = rows.count.min(wanted);
+            let beyond = rows.count.saturating_sub(wanted);
+            rows.count -= beyond;
             for (memory, column) in rows.values.iter_mut().zip(&rows.columns) {
                 if let Some(memory) = memory {
                     *memory = self.gather(memory, &order, rows.count, width(*column))?;
@@ -51,10 +52,12 @@ impl DeviceRun<'_> {
             for memory in rows.nulls.iter_mut().flatten() {
                 *memory = self.gather(memory, &order, rows.count, 1)?;
             }
-            return match self.keep_sorted(into, &rows)? {
-                true => Ok(()),
-                false => self.bring(into, &self.homes(), rows, true),
-            };
+            if !self.keep_sorted(into, &rows)? {
+                self.bring(into, &self.homes(), rows, true)?;
+            }
+            // The sink took these in, too.
+            into.rows += beyond as u64;
+            return Ok(());
         }
         if self.keep_rows(into)? {
             return Ok(());

@@ -7,6 +7,7 @@ use tandem_device::{DeviceKind, Info, Patience};
 
 /// How columns get to a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Transfer {
     /// Columns of a large table are read where they are, others copied; on a CPU nothing is copied.
     #[default]

@@ -10,7 +10,7 @@ use tandem_pipeline::{
 };
 
 /// The types that slots have.
-pub fn kinds() -> Vec<Type> {
+pub(crate) fn kinds() -> Vec<Type> {
     let decimal = |precision, scale| Type::Decimal { precision, scale };
     vec![
         Type::Boolean,
@@ -37,14 +37,14 @@ pub fn kinds() -> Vec<Type> {
 }
 
 /// A small generator: splitmix64.
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub fn new(seed: u64) -> Random {
+    pub(crate) fn new(seed: u64) -> Random {
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -52,7 +52,7 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    pub fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         (self.next() % end as u64) as usize
     }
 
@@ -72,7 +72,7 @@ impl Random {
     }
 
     /// Makes a value that is not null.
-    pub fn value(&mut self, kind: &Type) -> Value {
+    pub(crate) fn value(&mut self, kind: &Type) -> Value {
         match kind {
             Type::Null | Type::Interval | Type::List(_) => Value::Null,
             Type::Boolean => Value::Boolean(self.below(2) == 0),
@@ -124,7 +124,7 @@ impl Random {
     }
 
     /// Makes an expression of a type.
-    pub fn expr(&mut self, slots: &[Slot], kind: &Type, depth: usize) -> Expr {
+    pub(crate) fn expr(&mut self, slots: &[Slot], kind: &Type, depth: usize) -> Expr {
         if depth == 0 {
             return self.leaf(slots, kind);
         }
