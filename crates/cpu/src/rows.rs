@@ -1,13 +1,17 @@
 //! Rows kept by a sink until its last morsel: chunks of vectors, and the tables made of them.
 
-use std::{rc::Rc, sync::Arc};
+use std::{
+    ops::Range,
+    rc::Rc,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use tandem_column::{
     AlignedVec, Buffer, Codes, Column, ColumnStatistics, Data, Field, PART_ROWS, Part, Result, Table, Type,
 };
 use tandem_pipeline::{Slot, SlotId, Value};
 
-use crate::{MemoryBudget, Reservation, Values, Vector, arrange::validity, evaluate::Slots};
+use crate::{MemoryBudget, Reservation, Values, Vector, arrange::validity, evaluate::Slots, settings::ParallelTasks};
 
 /// Rows of some values, in chunks that remember their morsel.
 #[derive(Debug)]
@@ -115,6 +119,65 @@ pub(crate) fn concat_all(kinds: &[Type], collected: Vec<Rows>) -> (usize, Vec<Ve
     (rows, all)
 }
 
+/// Joins the rows of several workers into one vector per column, each column a task.
+///
+/// # Errors
+/// Cancellation.
+pub(crate) fn concat_in_parallel(
+    kinds: &[Type],
+    collected: Vec<Rows>,
+    parallel: ParallelTasks<'_>,
+) -> Result<(usize, Vec<Vector>)> {
+    let rows = collected.iter().map(Rows::count).sum();
+    let chunks = in_order(collected);
+    let all: Vec<Mutex<Vector>> = kinds.iter().map(|kind| Mutex::new(Vector::empty(kind))).collect();
+    parallel(kinds.len(), &|column| {
+        let mut whole = all[column].lock().unwrap_or_else(PoisonError::into_inner);
+        for chunk in &chunks {
+            whole.append(&chunk.vectors[column]);
+            // Once, when the representation is known.
+            let left = rows - whole.len();
+            whole.reserve(left);
+        }
+        Ok(())
+    })?;
+    Ok((rows, all.into_iter().map(|vector| vector.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()))
+}
+
+/// Makes a table of `rows` rows, of which `make` gives those of a range as vectors: ranges are tasks, and parts of the table. What all
+/// ranges give of a column has one representation, with one dictionary.
+///
+/// # Errors
+/// Those of `make`, or cancellation.
+pub(crate) fn to_table_in_parallel(
+    schema: &Arc<[Field]>,
+    ranges: &[Range<usize>],
+    parallel: ParallelTasks<'_>,
+    make: &(dyn Fn(Range<usize>) -> Result<(usize, Vec<Vector>)> + Sync),
+) -> Result<Table> {
+    let parts: Vec<Mutex<Option<Arc<Part>>>> = ranges.iter().map(|_| Mutex::new(None)).collect();
+    parallel(ranges.len(), &|task| {
+        let (rows, mut vectors) = make(ranges[task].clone())?;
+        let columns = vectors.iter_mut().zip(schema.iter());
+        let columns = columns.map(|(vector, field)| match to_column(vector, &field.kind) {
+            // The ranges of columns are wanted below.
+            column if matches!(column.data, Data::Int { .. }) => Arc::new(column.with_blocks()),
+            column => Arc::new(column),
+        });
+        let part = Part { rows, columns: columns.collect() };
+        *parts[task].lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(part)).filter(|part| part.rows > 0);
+        Ok(())
+    })?;
+    let parts = parts.into_iter().filter_map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner));
+    let parts: Vec<Arc<Part>> = parts.collect();
+    Ok(Table { statistics: statistics(schema, &parts), schema: schema.clone(), parts })
+}
+
+/// Divides rows into the ranges of parts, of which there are enough for all workers.
+pub(crate) fn part_ranges(rows: usize) -> Vec<Range<usize>> {
+    (0..rows).step_by(PART_ROWS / 4).map(|start| start..rows.min(start + PART_ROWS / 4)).collect()
+}
+
 fn byte_len(vector: &Vector) -> usize {
     let values = match &vector.values {
         Values::Boolean(v) => v.len(),
@@ -209,7 +272,8 @@ fn statistics(schema: &[Field], parts: &[Arc<Part>]) -> Arc<[ColumnStatistics]> 
             let column = &part.columns[index];
             nulls += column.null_count();
             let Data::Int { .. } = column.data else { return ColumnStatistics { nulls, ..Default::default() } };
-            for block in column.compute_blocks() {
+            let computed = if column.blocks.is_empty() { column.compute_blocks() } else { Vec::new() };
+            for block in column.blocks.iter().chain(&computed) {
                 if let Some((low, high)) = block.range {
                     range = Some(range.map_or((low, high), |(l, h)| (l.min(low), h.max(high))));
                 }
