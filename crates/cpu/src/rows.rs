@@ -22,6 +22,8 @@ pub struct Rows {
     reservation: Reservation,
     /// They are in the sink's order already.
     pub sorted: bool,
+    /// How many rows were left when some were dropped last.
+    pub(crate) kept: usize,
 }
 
 /// Rows of one morsel.
@@ -34,7 +36,14 @@ pub(crate) struct Chunk {
 
 impl Rows {
     pub(crate) fn new(kinds: Vec<Type>, budget: &Arc<MemoryBudget>, what: &'static str) -> Rows {
-        Rows { kinds, chunks: Vec::new(), bytes: 0, reservation: Reservation::new(budget, what), sorted: false }
+        Rows {
+            kinds,
+            chunks: Vec::new(),
+            bytes: 0,
+            reservation: Reservation::new(budget, what),
+            sorted: false,
+            kept: 0,
+        }
     }
 
     /// Makes rows of one vector per column.

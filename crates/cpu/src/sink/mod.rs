@@ -7,6 +7,7 @@ mod materialize;
 mod order;
 mod partition;
 mod sort;
+mod window;
 
 #[cfg(test)]
 mod tests;
@@ -68,6 +69,7 @@ pub(crate) fn sink(physical: &Physical, settings: &Settings) -> Box<dyn SinkOper
         SinkPlan::Aggregate(plan) => Box::new(aggregate::AggregateSink { plan: plan.clone(), memory }),
         SinkPlan::Sort(plan) => Box::new(sort::SortSink::new(plan.clone(), physical, memory)),
         SinkPlan::Materialize(plan) => Box::new(materialize::MaterializeSink { plan: plan.clone(), memory }),
+        SinkPlan::Window(plan) => Box::new(window::WindowSink { plan: plan.clone(), memory }),
         SinkPlan::Partition(plan) => Box::new(partition::PartitionSink { plan: plan.clone(), functions, memory }),
     }
 }

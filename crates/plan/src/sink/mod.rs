@@ -5,6 +5,7 @@ mod build;
 mod materialize;
 mod partition;
 mod sort;
+mod window;
 
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ pub use build::{BuildPlan, BuildUse};
 pub use materialize::MaterializePlan;
 pub use partition::PartitionPlan;
 pub use sort::SortPlan;
+pub use window::WindowPlan;
 
 /// A sink with its choices made.
 #[derive(Clone, Debug)]
@@ -30,6 +32,8 @@ pub enum SinkPlan {
     Materialize(MaterializePlan),
     /// Rows by hash of keys.
     Partition(PartitionPlan),
+    /// Functions of the rows around each.
+    Window(Arc<WindowPlan>),
 }
 
 impl SinkPlan {
@@ -41,6 +45,7 @@ impl SinkPlan {
             SinkPlan::Sort(_) => "sort",
             SinkPlan::Materialize(_) => "materialize",
             SinkPlan::Partition(_) => "partition",
+            SinkPlan::Window(_) => "window",
         }
     }
 
@@ -52,6 +57,7 @@ impl SinkPlan {
             SinkPlan::Sort(plan) => plan.collected().map(Expr::Slot).collect(),
             SinkPlan::Materialize(plan) => slots(&plan.output),
             SinkPlan::Partition(plan) => plan.keys.iter().cloned().chain(slots(&plan.output)).collect(),
+            SinkPlan::Window(plan) => slots(&plan.collected),
             SinkPlan::Aggregate(_) => Vec::new(),
         }
     }
@@ -63,6 +69,7 @@ impl SinkPlan {
             SinkPlan::Sort(plan) => &plan.kinds,
             SinkPlan::Materialize(plan) => &plan.kinds,
             SinkPlan::Partition(plan) => &plan.kinds,
+            SinkPlan::Window(plan) => &plan.kinds,
             SinkPlan::Aggregate(_) => &[],
         }
     }
@@ -72,7 +79,7 @@ impl SinkPlan {
         match self {
             SinkPlan::Sort(plan) => plan.keys.len(),
             SinkPlan::Partition(plan) => plan.keys.len(),
-            SinkPlan::Build(_) | SinkPlan::Aggregate(_) | SinkPlan::Materialize(_) => 0,
+            SinkPlan::Build(_) | SinkPlan::Aggregate(_) | SinkPlan::Materialize(_) | SinkPlan::Window(_) => 0,
         }
     }
 
