@@ -40,6 +40,11 @@ impl<'a> Estimator<'a> {
             }
             Node::Values { columns, .. } | Node::Union { columns, .. } => columns.iter().copied().collect(),
             Node::Filter { input, .. } | Node::Sort { input, .. } | Node::Limit { input, .. } => self.produced(input),
+            Node::Window { input, window } => {
+                let mut produced = self.produced(input);
+                produced.extend(window.functions.iter().map(|call| call.output));
+                produced
+            }
             Node::Let { input, columns } => {
                 let mut produced = self.produced(input);
                 produced.extend(columns.iter().map(|(column, _)| *column));
@@ -69,7 +74,7 @@ impl<'a> Estimator<'a> {
             Node::Input { .. } => UNKNOWN_ROWS,
             Node::Values { rows, .. } => rows.len() as f64,
             Node::Filter { input, predicates } => self.rows(input) * self.conjunction(predicates),
-            Node::Let { input, .. } => self.rows(input),
+            Node::Let { input, .. } | Node::Window { input, .. } => self.rows(input),
             Node::Join(join) => {
                 let (left, right) = (self.rows(&join.left), self.rows(&join.right));
                 let condition = if join.residual.is_some() { UNKNOWN_CONDITION } else { 1.0 };
@@ -202,6 +207,7 @@ impl<'a> Estimator<'a> {
             Node::Filter { input, .. }
             | Node::Let { input, .. }
             | Node::Sort { input, .. }
+            | Node::Window { input, .. }
             | Node::Limit { input, .. } => self.unique_columns(input, columns),
             Node::Aggregate { keys, .. } => keys.iter().all(|key| columns.contains(key)),
             Node::Join(join) => {
