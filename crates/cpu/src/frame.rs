@@ -137,6 +137,23 @@ impl<'a> Frame<'a> {
         }
     }
 
+    /// Returns a slot's values at `positions` (indices of active rows); what was not fetched yet is fetched for these only.
+    ///
+    /// # Errors
+    /// As [`Slots::vector`].
+    pub(crate) fn vector_at(&self, slot: SlotId, positions: &[u32]) -> Result<Vector> {
+        if self.vectors.borrow()[slot].is_none()
+            && let Some(column) = self.source_column(slot)
+        {
+            let rows: Vec<u32> = match &self.rows {
+                Active::Run { start, .. } => positions.iter().map(|position| *start as u32 + position).collect(),
+                Active::List(list) => positions.iter().map(|position| list[*position as usize]).collect(),
+            };
+            return Ok(fetch(column, RowRun::List(&rows)));
+        }
+        Ok(self.vector(slot)?.take(positions))
+    }
+
     /// Returns the frame of the rows at `positions` (indices of active rows, repeats allowed), keeping what is live
     /// after the pipeline's step `step`.
     ///

@@ -119,6 +119,9 @@ impl Job {
     pub fn run(&self, worker: &mut Worker, index: usize) -> Result<()> {
         let Morsel { part, start, count } = self.physical.morsels[index];
         let part = &*self.table.parts[part];
+        if self.sink.excludes(part, start) {
+            return Ok(());
+        }
         let covered = self.first.covered(part, start);
         let (mut start, end) = (start, start + count);
         // Rows that pass the first selection wait here until they fill a vector, so that what follows has enough to do.

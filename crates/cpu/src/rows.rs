@@ -1,6 +1,6 @@
 //! Rows kept by a sink until its last morsel: chunks of vectors, and the tables made of them.
 
-use std::{rc::Rc, sync::Arc};
+use std::{ops::Range, rc::Rc, sync::Arc};
 
 use tandem_column::{
     AlignedVec, Buffer, Codes, Column, ColumnStatistics, Data, Field, PART_ROWS, Part, Result, Table, Type,
@@ -20,6 +20,8 @@ pub struct Rows {
     reservation: Reservation,
     /// They are in the sink's order already.
     pub sorted: bool,
+    /// How many rows were left when some were dropped last.
+    pub(crate) kept: usize,
 }
 
 /// Rows of one morsel.
@@ -32,7 +34,14 @@ pub(crate) struct Chunk {
 
 impl Rows {
     pub(crate) fn new(kinds: Vec<Type>, budget: &Arc<MemoryBudget>, what: &'static str) -> Rows {
-        Rows { kinds, chunks: Vec::new(), bytes: 0, reservation: Reservation::new(budget, what), sorted: false }
+        Rows {
+            kinds,
+            chunks: Vec::new(),
+            bytes: 0,
+            reservation: Reservation::new(budget, what),
+            sorted: false,
+            kept: 0,
+        }
     }
 
     /// Makes rows of one vector per column.
@@ -117,6 +126,54 @@ pub(crate) fn concat_all(kinds: &[Type], collected: Vec<Rows>) -> (usize, Vec<Ve
     (rows, all)
 }
 
+/// Joins the rows of several workers into one vector per column, each column a task.
+///
+/// # Errors
+/// Cancellation.
+pub(crate) fn concat_in_parallel(
+    kinds: &[Type],
+    collected: Vec<Rows>,
+    workers: ParallelTasks<'_>,
+) -> Result<(usize, Vec<Vector>)> {
+    let rows = collected.iter().map(Rows::count).sum();
+    let chunks = in_order(collected);
+    let all = parallel::map(workers, kinds.len(), |column| {
+        let mut whole = Vector::empty(&kinds[column]);
+        for chunk in &chunks {
+            whole.append(&chunk.vectors[column]);
+            // Once, when the representation is known.
+            let left = rows - whole.len();
+            whole.reserve(left);
+        }
+        whole
+    })?;
+    Ok((rows, all))
+}
+
+/// Makes a table of `rows` rows, of which `make` gives those of a range as vectors: ranges are tasks, and parts of the table. What all
+/// ranges give of a column has one representation, with one dictionary.
+///
+/// # Errors
+/// Those of `make`, or cancellation.
+pub(crate) fn to_table_in_parallel(
+    schema: &Arc<[Field]>,
+    ranges: &[Range<usize>],
+    workers: ParallelTasks<'_>,
+    make: &(dyn Fn(Range<usize>) -> Result<(usize, Vec<Vector>)> + Sync),
+) -> Result<Table> {
+    let shared = vec![true; schema.len()];
+    let parts = parallel::map(workers, ranges.len(), |task| {
+        let (rows, vectors) = make(ranges[task].clone())?;
+        Ok(to_part(schema, vec![Chunk { morsel: task, rows, vectors }], &shared))
+    })?;
+    Ok(of_parts(schema.clone(), parts.into_iter().collect::<Result<_>>()?))
+}
+
+/// Divides rows into the ranges of parts, of which there are enough for all workers.
+pub(crate) fn part_ranges(rows: usize) -> Vec<Range<usize>> {
+    (0..rows).step_by(PART_ROWS / 4).map(|start| start..rows.min(start + PART_ROWS / 4)).collect()
+}
+
 /// Makes a column of a vector's values, without block statistics.
 pub fn to_column(vector: &mut Vector, kind: &Type) -> Column {
     vector.clear_nulls();
@@ -161,6 +218,12 @@ pub(crate) fn to_table(schema: Arc<[Field]>, chunks: Vec<Chunk>, workers: Parall
     }
     let shared: Vec<bool> = (0..schema.len()).map(|column| share_dictionary(joined.iter().flatten(), column)).collect();
     let parts: Vec<PartWithRanges> = parallel::map_each(workers, joined, |chunks| to_part(&schema, chunks, &shared))?;
+    Ok(of_parts(schema, parts))
+}
+
+/// Makes a table of parts, without those that have no rows.
+fn of_parts(schema: Arc<[Field]>, mut parts: Vec<PartWithRanges>) -> Table {
+    parts.retain(|(part, _)| part.rows > 0);
     let statistics = (0..schema.len()).map(|column| {
         let nulls = parts.iter().map(|(part, _)| part.columns[column].null_count()).sum();
         let whole = parts.iter().all(|(part, _)| matches!(part.columns[column].data, Data::Int { .. }));
@@ -169,7 +232,7 @@ pub(crate) fn to_table(schema: Arc<[Field]>, chunks: Vec<Chunk>, workers: Parall
         ColumnStatistics { range, nulls, ..Default::default() }
     });
     let statistics = statistics.collect();
-    Ok(Table { statistics, schema, parts: parts.into_iter().map(|(part, _)| part).collect() })
+    Table { statistics, schema, parts: parts.into_iter().map(|(part, _)| part).collect() }
 }
 
 /// A part, and the ranges of its integer columns, which later pipelines make their choices by.

@@ -1,7 +1,7 @@
 //! What this executor cannot run yet, with the reason.
 
 use tandem_column::{Error, Repr, Result, Type};
-use tandem_pipeline::{Expr, Pipeline, Query, Sink, Slot, Step};
+use tandem_pipeline::{Expr, Pipeline, Query, Sink, Slot, Step, Window, WindowFunction};
 
 use crate::evaluate;
 
@@ -59,7 +59,18 @@ fn pipeline_supported(query: &Query, pipeline: &Pipeline) -> Result<()> {
             }
             Ok(())
         }
-        Sink::Window { .. } => Err(Error::unsupported("window functions run on the host")),
+        Sink::Window { functions, .. } => {
+            let untyped = |window: &Window| match &window.function {
+                WindowFunction::Aggregate { aggregate, .. } => {
+                    aggregate.argument.is_some_and(|slot| pipeline.slots[slot].kind == Type::Null)
+                }
+                _ => false,
+            };
+            match functions.iter().any(untyped) {
+                true => Err(Error::unsupported("aggregates of an untyped null run on the host")),
+                false => Ok(()),
+            }
+        }
         Sink::Sort { .. } | Sink::Materialize { .. } => Ok(()),
     }
 }

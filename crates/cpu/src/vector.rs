@@ -307,6 +307,21 @@ impl Vector {
         }
     }
 
+    /// Makes room for more rows.
+    pub(crate) fn reserve(&mut self, rows: usize) {
+        match &mut self.values {
+            Values::Boolean(values) => values.reserve(rows),
+            Values::Int(values) => values.reserve(rows),
+            Values::Wide(values) => values.reserve(rows),
+            Values::Float(values) => values.reserve(rows),
+            Values::Code { codes, .. } => codes.reserve(rows),
+            Values::Bytes(_) => {}
+        }
+        if let Some(valid) = &mut self.valid {
+            valid.reserve(rows);
+        }
+    }
+
     /// Gives null rows the value that columns hold for them: zero, code 0 or nothing.
     pub(crate) fn clear_nulls(&mut self) {
         fn clear<T: Copy + Default>(values: &mut [T], valid: &[u8]) {

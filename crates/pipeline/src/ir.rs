@@ -117,7 +117,7 @@ pub enum Sink {
     Build { keys: Vec<Expr>, payload: Vec<SlotId> }, // the side a later probe looks rows up in
     Aggregate { keys: Vec<SlotId>, aggregates: Vec<Aggregate>, phase: Phase }, // keys' columns, then aggregates'
     Sort { keys: Vec<SortKey>, skip: usize, fetch: Option<usize>, output: Vec<SlotId> }, // with fetch: top-k
-    Window { partition: Vec<SlotId>, order: Vec<SortKey>, functions: Vec<Window>, output: Vec<SlotId> }, // output, then functions
+    Window { partition: Vec<SlotId>, order: Vec<SortKey>, functions: Vec<Window>, fetch: Option<usize>, output: Vec<SlotId> }, // output, then functions; with fetch: rows whose first function, a row number or a rank, is at most that
     Partition { keys: Vec<Expr>, parts: usize, output: Vec<SlotId> }, // rows by hash of keys, for an exchange: see `crate::partition`
     Materialize { skip: usize, fetch: Option<usize>, output: Vec<SlotId> }, // rows as they come
 }
@@ -179,7 +179,7 @@ pub struct SortKey {
     pub nulls_first: bool,
 }
 
-/// One window function; no executor but the interpreter computes it yet.
+/// One window function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
     /// What is computed for each row of its partition.
@@ -194,19 +194,34 @@ pub struct Window {
 #[derive(Clone, Debug, PartialEq)]
 pub enum WindowFunction {
     RowNumber,
-    Rank,
-    DenseRank,
-    Lag { slot: SlotId, offset: i64 },                // negative looks ahead
+    Rank,                                             // 1 + the rows before the first peer
+    DenseRank,                                        // 1 + the groups of peers before
+    PercentRank,                                      // (rank − 1) / (rows − 1), 0 for a single row
+    CumeDist,                                         // rows up to the last peer / rows
+    Ntile { buckets: u64 },                           // the number of its bucket, of as many of equal size; the first have one row more
+    Lag { slot: SlotId, offset: i64, default: Option<SlotId> }, // negative looks ahead; beyond the partition: `default` of this row, or null
+    Nth { slot: SlotId, place: i64, frame: WindowFrame }, // value of a row of the frame: 1 is the first, −1 the last; null if there is none
     Aggregate { aggregate: Aggregate, frame: WindowFrame }, // over the frame around the row
 }
 
-/// Rows around the current one, by position in the order: `None` is unbounded, negative is before.
+/// Rows around the current one: `None` is unbounded, negative is before, 0 the current row; of `Range` and `Groups`, with its peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowFrame {
+    /// What the ends count.
+    pub unit: FrameUnit,
     /// First row of the frame.
     pub start: Option<i64>,
     /// Last row of the frame.
     pub end: Option<i64>,
+}
+
+/// What the ends of a frame count. Peers are rows of one partition that are equal in the order's keys.
+#[allow(missing_docs)] // documented beside each variant
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FrameUnit {
+    Rows,   // rows
+    Range, // how far the only key, an integer or a date as it is held, is from that of this row, in the direction of the order; of null only null is in reach, at any distance
+    Groups, // groups of peers
 }
 
 /// What an operation does when its result does not fit its type.

@@ -104,7 +104,11 @@ impl Pipeline {
                         WindowFunction::RowNumber => ("row_number".to_owned(), false),
                         WindowFunction::Rank => ("rank".to_owned(), false),
                         WindowFunction::DenseRank => ("dense_rank".to_owned(), false),
+                        WindowFunction::PercentRank => ("percent_rank".to_owned(), false),
+                        WindowFunction::CumeDist => ("cume_dist".to_owned(), false),
+                        WindowFunction::Ntile { .. } => ("ntile".to_owned(), false),
                         WindowFunction::Lag { slot, .. } => (format!("lag({})", self.slot_at_sink(*slot).name), true),
+                        WindowFunction::Nth { slot, .. } => (format!("nth({})", self.slot_at_sink(*slot).name), true),
                         WindowFunction::Aggregate { aggregate, .. } => {
                             (self.aggregate_name(aggregate), !aggregate.function.is_count())
                         }
@@ -226,16 +230,10 @@ impl Sink {
                 keys.iter().map(|key| key.slot).for_each(&mut *visit);
                 output.iter().copied().for_each(visit);
             }
-            Sink::Window { partition, order, functions, output } => {
+            Sink::Window { partition, order, functions, output, .. } => {
                 partition.iter().copied().for_each(&mut *visit);
                 order.iter().map(|key| key.slot).for_each(&mut *visit);
-                for window in functions {
-                    match &window.function {
-                        WindowFunction::RowNumber | WindowFunction::Rank | WindowFunction::DenseRank => {}
-                        WindowFunction::Lag { slot, .. } => visit(*slot),
-                        WindowFunction::Aggregate { aggregate, .. } => aggregate.visit_slots(Phase::Single, visit),
-                    }
-                }
+                functions.iter().for_each(|window| window.function.visit_slots(visit));
                 output.iter().copied().for_each(visit);
             }
             Sink::Partition { keys, output, .. } => {
@@ -244,6 +242,49 @@ impl Sink {
             }
             Sink::Materialize { output, .. } => output.iter().copied().for_each(visit),
         }
+    }
+}
+
+impl WindowFunction {
+    /// Calls `visit` with every slot that the function reads.
+    pub fn visit_slots(&self, visit: &mut dyn FnMut(SlotId)) {
+        match self {
+            WindowFunction::Lag { slot, default, .. } => {
+                visit(*slot);
+                default.iter().copied().for_each(visit);
+            }
+            WindowFunction::Nth { slot, .. } => visit(*slot),
+            WindowFunction::Aggregate { aggregate, .. } => aggregate.visit_slots(Phase::Single, visit),
+            WindowFunction::RowNumber
+            | WindowFunction::Rank
+            | WindowFunction::DenseRank
+            | WindowFunction::PercentRank
+            | WindowFunction::CumeDist
+            | WindowFunction::Ntile { .. } => {}
+        }
+    }
+
+    /// Returns the function of other slots.
+    pub fn map_slots(&self, map: &dyn Fn(SlotId) -> SlotId) -> WindowFunction {
+        let mut mapped = self.clone();
+        match &mut mapped {
+            WindowFunction::Lag { slot, default, .. } => {
+                *slot = map(*slot);
+                *default = default.map(map);
+            }
+            WindowFunction::Nth { slot, .. } => *slot = map(*slot),
+            WindowFunction::Aggregate { aggregate, .. } => {
+                aggregate.argument = aggregate.argument.map(map);
+                aggregate.filter = aggregate.filter.map(map);
+            }
+            WindowFunction::RowNumber
+            | WindowFunction::Rank
+            | WindowFunction::DenseRank
+            | WindowFunction::PercentRank
+            | WindowFunction::CumeDist
+            | WindowFunction::Ntile { .. } => {}
+        }
+        mapped
     }
 }
 

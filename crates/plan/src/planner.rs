@@ -10,7 +10,7 @@ use tandem_pipeline::{
 use crate::{
     Action, Body, Build, Domain, KeyIndex, Origin, PhysicalProbe, PhysicalStep, Selector, Set, SinkPlan, Way, domain,
     filter::{self, Compiler, Filter},
-    sink::{AggregatePlan, Bounds, BuildPlan, MaterializePlan, PartitionPlan, SortPlan},
+    sink::{AggregatePlan, Bounds, BuildPlan, MaterializePlan, PartitionPlan, SortPlan, WindowPlan},
 };
 
 /// A pipeline with its physical choices made.
@@ -96,7 +96,7 @@ impl Physical {
         let cut = match &self.sink {
             SinkPlan::Sort(plan) => plan.skip > 0,
             SinkPlan::Materialize(plan) => plan.skip > 0 || plan.fetch.is_some(),
-            SinkPlan::Build(_) | SinkPlan::Partition(_) => true,
+            SinkPlan::Build(_) | SinkPlan::Partition(_) | SinkPlan::Window(_) => true,
             SinkPlan::Aggregate(_) => false,
         };
         self.read_later && !cut && !self.body.emits_build_rows()
@@ -369,7 +369,9 @@ impl<'q> Planner<'q> {
             Sink::Partition { keys, parts, output } => {
                 SinkPlan::Partition(PartitionPlan::new(keys, *parts, output, slots))
             }
-            Sink::Window { .. } => return Err(Error::unsupported("window functions run on the host")),
+            Sink::Window { partition, order, functions, fetch, output } => {
+                SinkPlan::Window(Arc::new(WindowPlan::new((partition, order), functions, *fetch, output, slots)))
+            }
         };
         // What drops most rows comes first: later columns are read only for the rows that are left.
         self.encoded.sort_by(|(left, _), (right, _)| left.total_cmp(right));

@@ -7,13 +7,14 @@ mod materialize;
 mod order;
 mod partition;
 mod sort;
+mod window;
 
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
-use tandem_column::{Field, Result};
+use tandem_column::{Field, Part, Result};
 use tandem_plan::{Physical, SinkPlan};
 
 pub use aggregate::{Best, Groups, Partial};
@@ -34,6 +35,11 @@ pub(crate) trait SinkOperator: Send + Sync {
     /// # Errors
     /// What an expression raises, or an exhausted memory budget.
     fn consume(&self, contents: &mut Contents, frame: &Frame<'_>, morsel: usize) -> Result<()>;
+
+    /// Tells that no row of a block, of a part from row `start` on, can be in the output: it need not be looked at.
+    fn excludes(&self, _part: &Part, _start: usize) -> bool {
+        false
+    }
 
     /// Tells how many times the contributions' memory is taken once more while the output is made of them.
     fn copies(&self) -> usize {
@@ -63,8 +69,9 @@ pub(crate) fn sink(physical: &Physical, settings: &Settings) -> Box<dyn SinkOper
         SinkPlan::Aggregate(plan) => {
             Box::new(aggregate::AggregateSink { plan: plan.clone(), memory, vector_rows: settings.vector_rows() })
         }
-        SinkPlan::Sort(plan) => Box::new(sort::SortSink { plan: plan.clone(), memory }),
+        SinkPlan::Sort(plan) => Box::new(sort::SortSink::new(plan.clone(), physical, memory)),
         SinkPlan::Materialize(plan) => Box::new(materialize::MaterializeSink { plan: plan.clone(), memory }),
+        SinkPlan::Window(plan) => Box::new(window::WindowSink { plan: plan.clone(), memory }),
         SinkPlan::Partition(plan) => Box::new(partition::PartitionSink { plan: plan.clone(), functions, memory }),
     }
 }

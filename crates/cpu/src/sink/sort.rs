@@ -1,32 +1,75 @@
 //! Rows in order, or the first of them.
+//!
+//! A full sort keeps the order of equal rows, whoever collected them. Of the first rows, each worker keeps a few more than are wanted,
+//! and all of them know the last that any worker still wants: what does not come before it is dropped before its other columns are
+//! fetched, and whole blocks by their statistics. Which of several equal rows are the last is not determined.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
-use tandem_column::Result;
-use tandem_pipeline::SlotId;
-use tandem_plan::sink::SortPlan;
+use tandem_column::{BLOCK_ROWS, Part, Repr, Result};
+use tandem_pipeline::{Slot, SlotId, SortKey};
+use tandem_plan::{Action, Origin, Physical, sink::SortPlan};
 
-use super::{Finishing, SinkOperator, order::order};
+use super::{
+    Finishing, SinkOperator,
+    order::{self, bound::Bound},
+};
 use crate::{
-    Contents, MemoryBudget, PipelineOutput, Rows, Vector,
+    Contents, MemoryBudget, PipelineOutput, Reservation, Rows, Vector,
+    evaluate::Slots,
     frame::Frame,
-    rows::{Chunk, concat_all, to_table},
+    rows::{concat_in_parallel, part_ranges, to_table_in_parallel},
 };
 
-/// Fewer rows than this are not cut back to those that are wanted.
-const CUT_FROM: usize = 1 << 16;
+/// Rows that a worker has beyond twice those that are wanted before it cuts them back: about a vector.
+const CUT_BEYOND: usize = 1 << 12;
 
 pub(super) struct SortSink {
-    pub(super) plan: SortPlan,
-    pub(super) memory: Arc<MemoryBudget>,
+    plan: SortPlan,
+    memory: Arc<MemoryBudget>,
+    /// The last row that is still wanted, as far as any worker knows.
+    bound: RwLock<Option<Arc<Bound>>>,
+    /// The source's column of the first key, where rows reach the sink without anything that may fail.
+    skipping: Option<usize>,
 }
 
 impl SortSink {
-    /// Returns the rows that are wanted, in order.
-    fn order(&self, rows: usize, vectors: &[Vector]) -> Vec<u32> {
-        let keys: Vec<&Vector> = vectors[..self.plan.keys.len()].iter().collect();
-        order(&self.plan.keys, &keys, rows, self.plan.wanted())
+    pub(super) fn new(plan: SortPlan, physical: &Physical, memory: Arc<MemoryBudget>) -> SortSink {
+        let column = |key: &SortKey| match physical.body.origins[key.slot] {
+            Origin::Column(column) if is_integer(&physical.body.slots[key.slot]) => Some(column),
+            _ => None,
+        };
+        let harmless = |action: &Action| matches!(action, Action::Between { .. } | Action::Member { .. });
+        let skips = plan.fetch.is_some() && physical.body.steps.iter().all(|step| harmless(&step.action));
+        let skipping = plan.keys.first().filter(|_| skips).and_then(column);
+        SortSink { plan, memory, bound: RwLock::new(None), skipping }
     }
+
+    /// Returns the last row that is still wanted, as far as it is known.
+    fn bound(&self) -> Option<Arc<Bound>> {
+        self.bound.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Cuts a worker's rows back to those that are wanted, and tells the others of the last.
+    fn cut(&self, rows: &mut Rows) -> Result<()> {
+        let (count, all) = (rows.count(), rows.concat());
+        let keys: Vec<&Vector> = all[..self.plan.keys.len()].iter().collect();
+        let best = order::order(&self.plan.keys, &keys, count, self.plan.wanted(), &order::alone)?;
+        if let Some(last) = best.last().filter(|_| best.len() == self.plan.wanted()) {
+            let found = Bound::of(&all[..self.plan.keys.len()], *last);
+            let mut bound = self.bound.write().unwrap_or_else(PoisonError::into_inner);
+            if bound.as_ref().is_none_or(|bound| found.is_before(bound, &self.plan.keys)) {
+                *bound = Some(Arc::new(found));
+            }
+        }
+        rows.replace(best.len(), all.iter().map(|vector| vector.take(&best)).collect());
+        Ok(())
+    }
+}
+
+/// Tells whether block statistics of a slot's column are its values.
+fn is_integer(slot: &Slot) -> bool {
+    slot.kind.repr() == Repr::Int
 }
 
 impl SinkOperator for SortSink {
@@ -37,14 +80,35 @@ impl SinkOperator for SortSink {
     fn consume(&self, contents: &mut Contents, frame: &Frame<'_>, morsel: usize) -> Result<()> {
         let rows = contents.rows()?;
         rows.sorted = false;
-        rows.push_slots(morsel, frame, &self.plan.collected().collect::<Vec<SlotId>>())?;
-        // Cut back now and then: amortised over several times as many rows as are kept.
-        if self.plan.fetch.is_some() && rows.count() > self.plan.wanted().saturating_mul(4).max(CUT_FROM) {
-            let (count, all) = (rows.count(), rows.concat());
-            let best = self.order(count, &all);
-            rows.replace(best.len(), all.iter().map(|vector| vector.take(&best)).collect());
+        let slots: Vec<SlotId> = self.plan.collected().collect();
+        if self.plan.fetch.is_none() {
+            return rows.push_slots(morsel, frame, &slots);
+        }
+        match self.bound() {
+            None => rows.push_slots(morsel, frame, &slots)?,
+            Some(bound) => {
+                let keys = self.plan.keys.iter().map(|key| frame.vector(key.slot)).collect::<Result<Vec<_>>>()?;
+                let wanted = bound.before(&self.plan.keys, &keys, frame.count());
+                if wanted.is_empty() {
+                    return Ok(());
+                }
+                let fetch = |slot: &SlotId| frame.vector_at(*slot, &wanted).map(std::rc::Rc::new);
+                rows.push(morsel, wanted.len(), &slots.iter().map(fetch).collect::<Result<Vec<_>>>()?)?;
+            }
+        }
+        // Amortised over as many rows as are kept.
+        if rows.count() > self.plan.wanted().saturating_mul(2).saturating_add(CUT_BEYOND) {
+            self.cut(rows)?;
         }
         Ok(())
+    }
+
+    fn excludes(&self, part: &Part, start: usize) -> bool {
+        let Some((column, key)) = self.skipping.zip(self.plan.keys.first()) else { return false };
+        let Some(bound) = self.bound().and_then(|bound| bound.first_integer()) else { return false };
+        let Some(block) = part.columns[column].blocks.get(start / BLOCK_ROWS) else { return false };
+        let after = |(low, high): (i64, i64)| if key.descending { high < bound } else { low > bound };
+        block.range.is_some_and(after) && (block.nulls == 0 || !key.nulls_first)
     }
 
     fn copies(&self) -> usize {
@@ -54,17 +118,22 @@ impl SinkOperator for SortSink {
     fn finish(&self, contents: Vec<Contents>, finishing: &Finishing<'_>) -> Result<PipelineOutput> {
         let collected = contents.into_iter().map(Contents::into_rows).collect::<Result<Vec<Rows>>>()?;
         let sorted = matches!(collected.as_slice(), [rows] if rows.sorted);
-        let (rows, all) = concat_all(&self.plan.kinds, collected);
+        let (rows, all) = concat_in_parallel(&self.plan.kinds, collected, finishing.parallel)?;
+        let (keys, output) = all.split_at(self.plan.keys.len());
         let order = match sorted {
             true => (0..rows.min(self.plan.wanted()) as u32).collect(),
-            false => self.order(rows, &all),
+            false => {
+                let _held = Reservation::take(&self.memory, "sorting", rows.saturating_mul(order::ROW_BYTES))?;
+                let keys: Vec<&Vector> = keys.iter().collect();
+                order::order(&self.plan.keys, &keys, rows, self.plan.wanted(), finishing.parallel)?
+            }
         };
         let order = &order[self.plan.skip.min(order.len())..];
-        let vectors = all[self.plan.keys.len()..].iter().map(|vector| vector.take(order)).collect();
-        Ok(PipelineOutput::Rows(to_table(
-            finishing.schema.clone(),
-            vec![Chunk { morsel: 0, rows: order.len(), vectors }],
-            finishing.parallel,
-        )?))
+        let make = |range: std::ops::Range<usize>| {
+            let taken = output.iter().map(|vector| vector.take(&order[range.clone()]));
+            Ok((range.len(), taken.collect()))
+        };
+        let table = to_table_in_parallel(finishing.schema, &part_ranges(order.len()), finishing.parallel, &make)?;
+        Ok(PipelineOutput::Rows(table))
     }
 }

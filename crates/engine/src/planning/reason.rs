@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn is_one_sentence() {
-        let reason = Reason::new("Window", "window functions run on the host");
-        assert_eq!(reason.to_string(), "Window: window functions run on the host");
+        let reason = Reason::new("Window", "lag with IGNORE NULLS runs on the host");
+        assert_eq!(reason.to_string(), "Window: lag with IGNORE NULLS runs on the host");
     }
 }

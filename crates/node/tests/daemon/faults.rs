@@ -179,7 +179,7 @@ fn errors_of_the_data_and_the_query() {
     assert_eq!(overflow.class, Class::Input, "{overflow}");
     let last = run(&format!("{scan}  aggregate final by () (sum($0): int64)\n"));
     assert_eq!(last.class, Class::Input, "{last}");
-    let text = "window by () order ($0) compute (row_number() as int64) output ($0)";
+    let text = "let $1 i: interval = interval(0, 1, 0)\n  materialize output ($0)";
     let unsupported = run(&format!("pipeline 0\n  scan sales [amount@2: int64?]\n  {text}\n"));
     assert_eq!(unsupported.class, Class::Unsupported, "{unsupported}");
     let other = run("pipeline 0\n  scan other [id@0: int32?]\n  materialize output ($0)\n");

@@ -26,10 +26,15 @@ pub(super) fn sink(evaluator: &Evaluator<'_>, pipeline: &Pipeline, rows: Vec<Row
             rows.sort_by(|left, right| compare_rows(left, right, keys));
             project(limit(rows, *skip, *fetch), output)
         }
-        Sink::Window { partition, order, functions, output } => {
+        Sink::Window { partition, order, functions, fetch, output } => {
             let computed = window::window(slots, partition, order, functions, &rows)?;
-            let rows = project(rows, output);
-            rows.into_iter().zip(computed).map(|(row, more)| row.into_iter().chain(more).collect()).collect()
+            let rows = project(rows, output).into_iter().zip(computed);
+            let wanted = |place: Option<&Value>| match (fetch, place.and_then(Value::as_integer)) {
+                (Some(fetch), Some(place)) => place <= *fetch as i128,
+                _ => true,
+            };
+            let rows = rows.filter(|(_, more)| wanted(more.first()));
+            rows.map(|(row, more)| row.into_iter().chain(more).collect()).collect()
         }
         Sink::Partition { keys, parts, output } => {
             let mut divided = vec![Vec::new(); (*parts).max(1)];

@@ -7,7 +7,7 @@ use super::{
     Row,
     sink::{accumulate, accumulator, compare_rows},
 };
-use crate::{Phase, Slot, SlotId, SortKey, Value, Window, WindowFrame, WindowFunction};
+use crate::{FrameUnit, Phase, Slot, SlotId, SortKey, Value, Window, WindowFrame, WindowFunction};
 
 /// Computes the functions for every row, in the order of rows.
 pub(super) fn window(
@@ -25,51 +25,129 @@ pub(super) fn window(
     let mut computed = vec![Row::new(); rows.len()];
     for mut members in partitions.into_values() {
         members.sort_by(|left, right| compare_rows(&rows[*left], &rows[*right], order));
+        let members = Members::new(&members, rows, order);
         for window in functions {
-            for (at, position) in members.iter().enumerate() {
-                let value = one(slots, order, &window.function, rows, &members, at)?;
-                computed[*position].push(value);
+            for (at, position) in members.members.iter().enumerate() {
+                computed[*position].push(members.value(slots, &window.function, at)?);
             }
         }
     }
     Ok(computed)
 }
 
-/// Computes a function for the row at place `at` of its ordered partition.
-fn one(
-    slots: &[Slot],
-    order: &[SortKey],
-    function: &WindowFunction,
-    rows: &[Row],
-    members: &[usize],
-    at: usize,
-) -> Result<Value> {
-    let place = |at: usize| Ok(Value::Integer(at as i128 + 1));
-    let new_peers =
-        |place: &usize| *place == 0 || compare_rows(&rows[members[*place - 1]], &rows[members[*place]], order).is_ne();
-    match function {
-        WindowFunction::RowNumber => place(at),
-        WindowFunction::Rank => place((0..=at).rev().find(|place| new_peers(place)).unwrap_or(0)),
-        WindowFunction::DenseRank => place((1..=at).filter(|place| new_peers(place)).count()),
-        WindowFunction::Lag { slot, offset } => {
-            let from = (at as i128) - i128::from(*offset);
-            let found = usize::try_from(from).ok().and_then(|from| members.get(from));
-            Ok(found.map_or(Value::Null, |position| rows[*position][*slot].clone()))
-        }
-        WindowFunction::Aggregate { aggregate, frame } => {
-            let mut into = accumulator(aggregate, slots);
-            for position in framed(members, at, frame) {
-                accumulate(&mut into, aggregate, &rows[*position], Phase::Single)?;
-            }
-            into.finish()
-        }
-    }
+/// The rows of one partition, in order.
+struct Members<'r> {
+    members: &'r [usize],
+    rows: &'r [Row],
+    order: &'r [SortKey],
+    /// The number of each row's group of peers.
+    groups: Vec<i128>,
 }
 
-/// Returns the rows of the frame around place `at`.
-fn framed<'a>(members: &'a [usize], at: usize, frame: &WindowFrame) -> &'a [usize] {
-    let bound = |bound: i64| (at as i128 + i128::from(bound)).clamp(-1, members.len() as i128);
-    let start = frame.start.map_or(0, |start| bound(start).max(0) as usize);
-    let end = frame.end.map_or(members.len() as i128, |end| bound(end) + 1).min(members.len() as i128) as usize;
-    members.get(start..end).unwrap_or(&[])
+impl<'r> Members<'r> {
+    fn new(members: &'r [usize], rows: &'r [Row], order: &'r [SortKey]) -> Members<'r> {
+        let mut group = 0;
+        let number = |at: usize| {
+            let new = at > 0 && compare_rows(&rows[members[at - 1]], &rows[members[at]], order).is_ne();
+            group += i128::from(new);
+            group
+        };
+        Members { members, rows, order, groups: (0..members.len()).map(number).collect() }
+    }
+
+    fn row(&self, at: usize) -> &Row {
+        &self.rows[self.members[at]]
+    }
+
+    fn count(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Tells whether the rows at two places are equal in the order's keys.
+    fn peers(&self, left: usize, right: usize) -> bool {
+        self.groups[left] == self.groups[right]
+    }
+
+    /// Returns how many rows are before the first peer.
+    fn before_peers(&self, at: usize) -> usize {
+        (0..=at).find(|place| self.peers(*place, at)).unwrap_or(at)
+    }
+
+    /// Computes a function for the row at place `at`.
+    fn value(&self, slots: &[Slot], function: &WindowFunction, at: usize) -> Result<Value> {
+        let (place, count) = (|at: usize| Value::Integer(at as i128 + 1), self.count());
+        Ok(match function {
+            WindowFunction::RowNumber => place(at),
+            WindowFunction::Rank => place(self.before_peers(at)),
+            WindowFunction::DenseRank => place(self.groups[at] as usize),
+            WindowFunction::PercentRank if count == 1 => Value::Float(0.0),
+            WindowFunction::PercentRank => Value::Float(self.before_peers(at) as f64 / (count - 1) as f64),
+            WindowFunction::CumeDist => {
+                let up_to = (at..count).take_while(|place| self.peers(*place, at)).count() + at;
+                Value::Float(up_to as f64 / count as f64)
+            }
+            WindowFunction::Ntile { buckets } => {
+                let (size, larger) = (count as u64 / buckets, count as u64 % buckets);
+                let sizes = (0..*buckets).map(|bucket| size + u64::from(bucket < larger));
+                let mut end = 0;
+                let holds = |size: u64| {
+                    end += size;
+                    (at as u64) < end
+                };
+                place(sizes.map(holds).position(|holds| holds).unwrap_or(0))
+            }
+            WindowFunction::Lag { slot, offset, default } => {
+                let from = usize::try_from(at as i128 - i128::from(*offset)).ok().filter(|from| *from < count);
+                match (from, default) {
+                    (Some(from), _) => self.row(from)[*slot].clone(),
+                    (None, Some(default)) => self.row(at)[*default].clone(),
+                    (None, None) => Value::Null,
+                }
+            }
+            WindowFunction::Nth { slot, place, frame } => {
+                let framed: Vec<usize> = (0..count).filter(|other| self.within(frame, at, *other)).collect();
+                let index = if *place > 0 { i128::from(*place) - 1 } else { framed.len() as i128 + i128::from(*place) };
+                let found = usize::try_from(index).ok().and_then(|index| framed.get(index));
+                found.map_or(Value::Null, |found| self.row(*found)[*slot].clone())
+            }
+            WindowFunction::Aggregate { aggregate, frame } => {
+                let mut into = accumulator(aggregate, slots);
+                for other in (0..count).filter(|other| self.within(frame, at, *other)) {
+                    accumulate(&mut into, aggregate, self.row(other), Phase::Single)?;
+                }
+                into.finish()?
+            }
+        })
+    }
+
+    /// Tells whether the row at `other` is in the frame of the row at `at`.
+    fn within(&self, frame: &WindowFrame, at: usize, other: usize) -> bool {
+        let null = |at: usize| self.order.first().is_some_and(|key| self.row(at)[key.slot].is_null());
+        if frame.unit == FrameUnit::Range && self.order.len() == 1 && null(at) && null(other) {
+            return true;
+        }
+        let behind_start = frame.start.is_none_or(|start| self.distance(frame.unit, at, other) >= i128::from(start));
+        behind_start && frame.end.is_none_or(|end| self.distance(frame.unit, at, other) <= i128::from(end))
+    }
+
+    /// Returns how far a row is behind another: rows, groups of peers, or the difference of the only key.
+    fn distance(&self, unit: FrameUnit, at: usize, other: usize) -> i128 {
+        let key = |at: usize| self.order.first().and_then(|key| self.row(at)[key.slot].as_integer());
+        let descending = self.order.first().is_some_and(|key| key.descending);
+        match (unit, key(at), key(other)) {
+            (FrameUnit::Rows, ..) => other as i128 - at as i128,
+            (FrameUnit::Groups, ..) => self.groups[other] - self.groups[at],
+            (FrameUnit::Range, ..) if self.peers(at, other) => 0,
+            (FrameUnit::Range, Some(from), Some(to)) if self.order.len() == 1 => {
+                if descending {
+                    from - to
+                } else {
+                    to - from
+                }
+            }
+            // Nulls, and keys that have no difference, are infinitely far from others.
+            (FrameUnit::Range, ..) if other < at => i128::MIN,
+            (FrameUnit::Range, ..) => i128::MAX,
+        }
+    }
 }

@@ -3,7 +3,9 @@
 use tandem_column::Result;
 
 use super::{Parser, token::Token};
-use crate::{Aggregate, AggregateFunction, Overflow, Phase, Sink, Slot, SortKey, Window, WindowFrame, WindowFunction};
+use crate::{
+    Aggregate, AggregateFunction, FrameUnit, Overflow, Phase, Sink, Slot, SortKey, Window, WindowFrame, WindowFunction,
+};
 
 impl Parser {
     /// Reads a sink.
@@ -37,8 +39,9 @@ impl Parser {
             let order = self.list(Parser::sort_key)?;
             self.expect("compute")?;
             let functions = self.list(Parser::window)?;
+            let fetch = if self.accept("fetch") { Some(self.number()?) } else { None };
             self.expect("output")?;
-            Ok(Sink::Window { partition, order, functions, output: self.slots()? })
+            Ok(Sink::Window { partition, order, functions, fetch, output: self.slots()? })
         } else if self.accept("partition") {
             self.expect("by")?;
             let keys = self.exprs(slots)?;
@@ -105,17 +108,47 @@ impl Parser {
             let slot = self.slot()?;
             self.expect(",")?;
             let offset = self.number()?;
+            let default = if self.accept(",") { Some(self.slot()?) } else { None };
             self.expect(")")?;
-            WindowFunction::Lag { slot, offset }
+            WindowFunction::Lag { slot, offset, default }
+        } else if self.accept("percent_rank") {
+            self.expect("( )")?;
+            WindowFunction::PercentRank
+        } else if self.accept("cume_dist") {
+            self.expect("( )")?;
+            WindowFunction::CumeDist
+        } else if self.accept("ntile") {
+            self.expect("(")?;
+            let buckets = self.number()?;
+            self.expect(")")?;
+            WindowFunction::Ntile { buckets }
+        } else if self.accept("nth") {
+            self.expect("(")?;
+            let slot = self.slot()?;
+            self.expect(",")?;
+            let place = self.number()?;
+            self.expect(")")?;
+            WindowFunction::Nth { slot, place, frame: self.frame()? }
         } else {
-            let aggregate = self.aggregate()?;
-            self.expect("rows")?;
-            let start = self.bound()?;
-            self.expect("to")?;
-            WindowFunction::Aggregate { aggregate, frame: WindowFrame { start, end: self.bound()? } }
+            WindowFunction::Aggregate { aggregate: self.aggregate()?, frame: self.frame()? }
         };
         self.expect("as")?;
         Ok(Window { function, kind: self.kind()? })
+    }
+
+    /// Reads a frame.
+    fn frame(&mut self) -> Result<WindowFrame> {
+        let unit = if self.accept("range") {
+            FrameUnit::Range
+        } else if self.accept("groups") {
+            FrameUnit::Groups
+        } else {
+            self.expect("rows")?;
+            FrameUnit::Rows
+        };
+        let start = self.bound()?;
+        self.expect("to")?;
+        Ok(WindowFrame { unit, start, end: self.bound()? })
     }
 
     /// Reads one end of a frame.

@@ -18,8 +18,8 @@ pub use expression::DisplayExpr;
 pub(crate) use expression::{level, natural_type};
 
 use crate::{
-    Aggregate, Expr, JoinKind, Overflow, Phase, Pipeline, Probe, Query, Sink, Slot, SlotId, SortKey, Source, Step,
-    UserFunction, WindowFunction, value::write_quoted,
+    Aggregate, Expr, FrameUnit, JoinKind, Overflow, Phase, Pipeline, Probe, Query, Sink, Slot, SlotId, SortKey, Source,
+    Step, UserFunction, WindowFrame, WindowFunction, value::write_quoted,
 };
 
 /// Writes one form or the other.
@@ -312,7 +312,7 @@ impl Writer<'_> {
                 out.write_str(" output ")?;
                 self.slot_list(out, output)
             }
-            Sink::Window { partition, order, functions, output } => {
+            Sink::Window { partition, order, functions, fetch, output } => {
                 out.write_str("window by ")?;
                 self.slot_list(out, partition)?;
                 out.write_str(" order ")?;
@@ -326,6 +326,7 @@ impl Writer<'_> {
                     }
                     Ok(())
                 })?;
+                self.limit(out, 0, *fetch)?;
                 out.write_str(" output ")?;
                 self.slot_list(out, output)
             }
@@ -350,18 +351,42 @@ impl Writer<'_> {
             WindowFunction::RowNumber => out.write_str("row_number()"),
             WindowFunction::Rank => out.write_str("rank()"),
             WindowFunction::DenseRank => out.write_str("dense_rank()"),
-            WindowFunction::Lag { slot, offset } => {
+            WindowFunction::PercentRank => out.write_str("percent_rank()"),
+            WindowFunction::CumeDist => out.write_str("cume_dist()"),
+            WindowFunction::Ntile { buckets } => write!(out, "ntile({buckets})"),
+            WindowFunction::Lag { slot, offset, default } => {
                 out.write_str("lag(")?;
                 self.slot(out, *slot)?;
-                write!(out, ", {offset})")
+                write!(out, ", {offset}")?;
+                if let Some(default) = default {
+                    out.write_str(", ")?;
+                    self.slot(out, *default)?;
+                }
+                out.write_str(")")
+            }
+            WindowFunction::Nth { slot, place, frame } => {
+                out.write_str("nth(")?;
+                self.slot(out, *slot)?;
+                write!(out, ", {place})")?;
+                write_frame(out, frame)
             }
             WindowFunction::Aggregate { aggregate, frame } => {
                 self.aggregate(out, aggregate)?;
-                let bound = |bound: Option<i64>| bound.map_or("unbounded".to_owned(), |bound| bound.to_string());
-                write!(out, " rows {} to {}", bound(frame.start), bound(frame.end))
+                write_frame(out, frame)
             }
         }
     }
+}
+
+/// Writes the frame of a window function.
+fn write_frame(out: &mut dyn Write, frame: &WindowFrame) -> fmt::Result {
+    let unit = match frame.unit {
+        FrameUnit::Rows => "rows",
+        FrameUnit::Range => "range",
+        FrameUnit::Groups => "groups",
+    };
+    let bound = |bound: Option<i64>| bound.map_or("unbounded".to_owned(), |bound| bound.to_string());
+    write!(out, " {unit} {} to {}", bound(frame.start), bound(frame.end))
 }
 
 /// Returns the text of what overflow does, where it is not an error.

@@ -4,8 +4,8 @@ use tandem_column::{Error, Result, TimeUnit};
 
 use super::generated as wire;
 use crate::{
-    AggregateFunction, ArithmeticOperator, Comparison, DateField, Failure, Function, JoinKind, Overflow, Phase,
-    builtin::Entry,
+    AggregateFunction, ArithmeticOperator, Comparison, DateField, Failure, FrameUnit, Function, JoinKind, Overflow,
+    Phase, builtin::Entry,
 };
 
 /// A value of a closed set that has a number on the wire.
@@ -48,6 +48,7 @@ closed!(JoinKind, "the kind of a join", Inner Left Right Full Semi Anti Mark Rig
 closed!(Phase, "the phase of an aggregation", Single Partial Final);
 closed!(AggregateFunction, "an aggregate function", CountRows Count Sum Average Min Max VarianceSample VariancePopulation
     DeviationSample DeviationPopulation BoolAnd BoolOr First);
+closed!(FrameUnit, "the unit of a frame", Rows Range Groups);
 closed!(Overflow, "what overflow does", Wrap Error Null);
 closed!(Failure, "what a failed operation does", Error Null);
 closed!(ArithmeticOperator, "an arithmetic operator", Add Subtract Multiply Divide Remainder);

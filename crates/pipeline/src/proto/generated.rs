@@ -201,12 +201,14 @@ pub struct WindowSink {
     pub functions: ::prost::alloc::vec::Vec<Window>,
     #[prost(uint32, repeated, tag = "4")]
     pub output: ::prost::alloc::vec::Vec<u32>,
+    #[prost(uint64, optional, tag = "5")]
+    pub fetch: ::core::option::Option<u64>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Window {
     #[prost(message, optional, tag = "4")]
     pub kind: ::core::option::Option<Type>,
-    #[prost(oneof = "window::Function", tags = "1, 2, 3")]
+    #[prost(oneof = "window::Function", tags = "1, 2, 3, 5, 6")]
     pub function: ::core::option::Option<window::Function>,
 }
 /// Nested message and enum types in `Window`.
@@ -219,6 +221,10 @@ pub mod window {
         Lag(super::Lag),
         #[prost(message, tag = "3")]
         Aggregate(super::WindowAggregate),
+        #[prost(uint64, tag = "5")]
+        Ntile(u64),
+        #[prost(message, tag = "6")]
+        Nth(super::WindowNth),
     }
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -227,6 +233,8 @@ pub struct Lag {
     pub slot: u32,
     #[prost(sint64, tag = "2")]
     pub offset: i64,
+    #[prost(uint32, optional, tag = "3")]
+    pub default: ::core::option::Option<u32>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct WindowAggregate {
@@ -236,6 +244,21 @@ pub struct WindowAggregate {
     pub start: ::core::option::Option<i64>,
     #[prost(sint64, optional, tag = "3")]
     pub end: ::core::option::Option<i64>,
+    #[prost(enumeration = "FrameUnit", tag = "4")]
+    pub unit: i32,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WindowNth {
+    #[prost(uint32, tag = "1")]
+    pub slot: u32,
+    #[prost(sint64, tag = "2")]
+    pub place: i64,
+    #[prost(sint64, optional, tag = "3")]
+    pub start: ::core::option::Option<i64>,
+    #[prost(sint64, optional, tag = "4")]
+    pub end: ::core::option::Option<i64>,
+    #[prost(enumeration = "FrameUnit", tag = "5")]
+    pub unit: i32,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Partition {
@@ -746,6 +769,8 @@ pub enum Ranking {
     RowNumber = 1,
     Rank = 2,
     DenseRank = 3,
+    PercentRank = 4,
+    CumeDist = 5,
 }
 impl Ranking {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -758,6 +783,8 @@ impl Ranking {
             Self::RowNumber => "RANKING_ROW_NUMBER",
             Self::Rank => "RANKING_RANK",
             Self::DenseRank => "RANKING_DENSE_RANK",
+            Self::PercentRank => "RANKING_PERCENT_RANK",
+            Self::CumeDist => "RANKING_CUME_DIST",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -767,6 +794,40 @@ impl Ranking {
             "RANKING_ROW_NUMBER" => Some(Self::RowNumber),
             "RANKING_RANK" => Some(Self::Rank),
             "RANKING_DENSE_RANK" => Some(Self::DenseRank),
+            "RANKING_PERCENT_RANK" => Some(Self::PercentRank),
+            "RANKING_CUME_DIST" => Some(Self::CumeDist),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum FrameUnit {
+    Unspecified = 0,
+    Rows = 1,
+    Range = 2,
+    Groups = 3,
+}
+impl FrameUnit {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "FRAME_UNIT_UNSPECIFIED",
+            Self::Rows => "FRAME_UNIT_ROWS",
+            Self::Range => "FRAME_UNIT_RANGE",
+            Self::Groups => "FRAME_UNIT_GROUPS",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "FRAME_UNIT_UNSPECIFIED" => Some(Self::Unspecified),
+            "FRAME_UNIT_ROWS" => Some(Self::Rows),
+            "FRAME_UNIT_RANGE" => Some(Self::Range),
+            "FRAME_UNIT_GROUPS" => Some(Self::Groups),
             _ => None,
         }
     }

@@ -97,6 +97,7 @@ fn sink(of: &wire::Sink) -> Result<Sink> {
             partition: indices(&of.partition),
             order: of.order.iter().map(sort_key).collect(),
             functions: all(&of.functions, window)?,
+            fetch: of.fetch.map(count),
             output: indices(&of.output),
         },
         W::Partition(of) => {
@@ -130,12 +131,24 @@ fn window(of: &wire::Window) -> Result<Window> {
             Ok(wire::Ranking::RowNumber) => WindowFunction::RowNumber,
             Ok(wire::Ranking::Rank) => WindowFunction::Rank,
             Ok(wire::Ranking::DenseRank) => WindowFunction::DenseRank,
+            Ok(wire::Ranking::PercentRank) => WindowFunction::PercentRank,
+            Ok(wire::Ranking::CumeDist) => WindowFunction::CumeDist,
             _ => return Err(unknown("a ranking", *number)),
         },
-        W::Lag(of) => WindowFunction::Lag { slot: of.slot as usize, offset: of.offset },
+        W::Lag(of) => WindowFunction::Lag {
+            slot: of.slot as usize,
+            offset: of.offset,
+            default: of.default.map(|slot| slot as usize),
+        },
+        W::Ntile(buckets) => WindowFunction::Ntile { buckets: *buckets },
+        W::Nth(of) => WindowFunction::Nth {
+            slot: of.slot as usize,
+            place: of.place,
+            frame: WindowFrame { unit: Closed::read(of.unit)?, start: of.start, end: of.end },
+        },
         W::Aggregate(of) => WindowFunction::Aggregate {
             aggregate: aggregate(set(&of.aggregate, "a window's aggregate")?)?,
-            frame: WindowFrame { start: of.start, end: of.end },
+            frame: WindowFrame { unit: Closed::read(of.unit)?, start: of.start, end: of.end },
         },
     };
     Ok(Window { function, kind: kind_of(&of.kind)? })

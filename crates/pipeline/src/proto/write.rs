@@ -98,10 +98,11 @@ fn sink(of: &Sink) -> wire::Sink {
             fetch: fetch.map(|fetch| fetch as u64),
             output: indices(output),
         }),
-        Sink::Window { partition, order, functions, output } => W::Window(wire::WindowSink {
+        Sink::Window { partition, order, functions, fetch, output } => W::Window(wire::WindowSink {
             partition: indices(partition),
             order: order.iter().map(sort_key).collect(),
             functions: functions.iter().map(window).collect(),
+            fetch: fetch.map(|fetch| fetch as u64),
             output: indices(output),
         }),
         Sink::Partition { keys, parts, output } => {
@@ -137,10 +138,25 @@ fn window(of: &Window) -> wire::Window {
         WindowFunction::RowNumber => W::Ranking(wire::Ranking::RowNumber as i32),
         WindowFunction::Rank => W::Ranking(wire::Ranking::Rank as i32),
         WindowFunction::DenseRank => W::Ranking(wire::Ranking::DenseRank as i32),
-        WindowFunction::Lag { slot, offset } => W::Lag(wire::Lag { slot: index(*slot), offset: *offset }),
-        WindowFunction::Aggregate { aggregate: of, frame } => {
-            W::Aggregate(wire::WindowAggregate { aggregate: Some(aggregate(of)), start: frame.start, end: frame.end })
+        WindowFunction::PercentRank => W::Ranking(wire::Ranking::PercentRank as i32),
+        WindowFunction::CumeDist => W::Ranking(wire::Ranking::CumeDist as i32),
+        WindowFunction::Ntile { buckets } => W::Ntile(*buckets),
+        WindowFunction::Lag { slot, offset, default } => {
+            W::Lag(wire::Lag { slot: index(*slot), offset: *offset, default: default.map(index) })
         }
+        WindowFunction::Nth { slot, place, frame } => W::Nth(wire::WindowNth {
+            slot: index(*slot),
+            place: *place,
+            start: frame.start,
+            end: frame.end,
+            unit: frame.unit.write(),
+        }),
+        WindowFunction::Aggregate { aggregate: of, frame } => W::Aggregate(wire::WindowAggregate {
+            aggregate: Some(aggregate(of)),
+            start: frame.start,
+            end: frame.end,
+            unit: frame.unit.write(),
+        }),
     };
     wire::Window { function: Some(function), kind: Some(kind(&of.kind)) }
 }

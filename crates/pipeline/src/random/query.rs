@@ -7,8 +7,8 @@ use tandem_column::Type;
 
 use super::{NamedTable, below, chance, expression, pick, table};
 use crate::{
-    Aggregate, AggregateFunction, Expr, JoinKind, Local, Overflow, Phase, Pipeline, Probe, Query, Sink, Slot, SlotId,
-    SortKey, Source, Statement, Step, UserFunction, Value, Window, WindowFrame, WindowFunction,
+    Aggregate, AggregateFunction, Expr, FrameUnit, JoinKind, Local, Overflow, Phase, Pipeline, Probe, Query, Sink,
+    Slot, SlotId, SortKey, Source, Statement, Step, UserFunction, Value, Window, WindowFrame, WindowFunction,
 };
 
 /// Makes a query over tables.
@@ -246,34 +246,55 @@ impl Maker<'_> {
         slots.iter().map(key).collect()
     }
 
-    /// Makes a window ordered by all slots, so that only equal rows are tied.
+    /// Makes a window: ordered by all slots, so that only equal rows are tied; or by a few, for functions that give peers the same.
     fn window(&mut self, slots: &[Slot], output: Vec<SlotId>) -> Sink {
-        let all: Vec<SlotId> = (0..slots.len()).collect();
+        let few = chance(self.rng, 2);
+        let all: Vec<SlotId> = if few { self.few_slots(slots) } else { (0..slots.len()).collect() };
         let order = self.sort_keys(&all);
+        let measured = order.len() == 1 && slots[order[0].slot].kind.repr() == tandem_column::Repr::Int;
         let functions = (0..1 + below(self.rng, 2)).map(|_| {
-            let function = match below(self.rng, 5) {
-                0 => WindowFunction::RowNumber,
+            let unit = match below(self.rng, if few { 2 } else { 3 }) {
+                0 => FrameUnit::Range,
+                1 => FrameUnit::Groups,
+                _ => FrameUnit::Rows,
+            };
+            let mut bound = || if unit != FrameUnit::Range || measured { below(self.rng, 7) as i64 - 3 } else { 0 };
+            let (start, end) = (bound(), bound());
+            let frame = WindowFrame {
+                unit,
+                start: chance(self.rng, 2).then_some(start),
+                end: chance(self.rng, 2).then_some(end),
+            };
+            let function = match below(self.rng, 9) {
+                0 if !few => WindowFunction::RowNumber,
                 1 => WindowFunction::Rank,
                 2 => WindowFunction::DenseRank,
-                3 if !slots.is_empty() => {
-                    WindowFunction::Lag { slot: below(self.rng, slots.len()), offset: below(self.rng, 5) as i64 - 2 }
+                3 => WindowFunction::PercentRank,
+                4 => WindowFunction::CumeDist,
+                5 if !few => WindowFunction::Ntile { buckets: 1 + below(self.rng, 5) as u64 },
+                6 if !few && !slots.is_empty() => {
+                    let slot = below(self.rng, slots.len());
+                    let default = chance(self.rng, 2).then_some(slot);
+                    WindowFunction::Lag { slot, offset: below(self.rng, 5) as i64 - 2, default }
                 }
-                _ => {
-                    let start = chance(self.rng, 2).then(|| -(below(self.rng, 4) as i64));
-                    let end = chance(self.rng, 2).then(|| below(self.rng, 3) as i64);
-                    let aggregate = self.aggregate(slots, true);
-                    WindowFunction::Aggregate { aggregate, frame: WindowFrame { start, end } }
+                7 if !few && !slots.is_empty() => {
+                    let place = [1, 2, -1, -2][below(self.rng, 4)];
+                    WindowFunction::Nth { slot: below(self.rng, slots.len()), place, frame }
                 }
+                _ => WindowFunction::Aggregate { aggregate: self.aggregate(slots, true), frame },
             };
             let kind = match &function {
-                WindowFunction::Lag { slot, .. } => slots[*slot].kind.clone(),
+                WindowFunction::Lag { slot, .. } | WindowFunction::Nth { slot, .. } => slots[*slot].kind.clone(),
                 WindowFunction::Aggregate { aggregate, .. } => aggregate.kind.clone(),
+                WindowFunction::PercentRank | WindowFunction::CumeDist => Type::Float64,
                 _ => Type::Int64,
             };
             Window { function, kind }
         });
-        let functions = functions.collect();
-        Sink::Window { partition: self.few_slots(slots), order, functions, output }
+        let functions: Vec<Window> = functions.collect();
+        let ranks = matches!(functions[0].function, WindowFunction::RowNumber | WindowFunction::Rank);
+        let fetch = (ranks && chance(self.rng, 2)).then(|| below(self.rng, 4));
+        Sink::Window { partition: self.few_slots(slots), order, functions, fetch, output }
     }
 
     /// Makes an aggregate of one of the slots.

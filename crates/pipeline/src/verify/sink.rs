@@ -1,9 +1,9 @@
 //! Sinks: their slots, and the types of aggregates.
 
-use tandem_column::Type;
+use tandem_column::{Repr, Type};
 
 use super::{Check, Checker, check_type, same};
-use crate::{Aggregate, AggregateFunction, Phase, Sink, WindowFunction};
+use crate::{Aggregate, AggregateFunction, FrameUnit, Phase, Sink, SortKey, Window, WindowFrame, WindowFunction};
 
 /// The most parts that rows are divided into: part numbers fit 16 bits.
 const PARTS_LIMIT: usize = 1 << 16;
@@ -36,24 +36,59 @@ pub(super) fn check(checker: &Checker<'_>, sink: &Sink) -> Check {
         Sink::Aggregate { aggregates, phase, .. } => {
             aggregates.iter().try_for_each(|aggregate| check_aggregate(checker, aggregate, *phase))
         }
-        Sink::Window { functions, .. } => functions.iter().try_for_each(|window| {
-            check_type(&window.kind)?;
-            match &window.function {
-                WindowFunction::RowNumber | WindowFunction::Rank | WindowFunction::DenseRank => {
-                    if window.kind.is_integer() {
-                        Ok(())
-                    } else {
-                        Err(format!("a rank is an integer, not {}", window.kind))
-                    }
-                }
-                WindowFunction::Lag { slot, .. } => same(checker.slot(*slot)?, &window.kind, "an earlier value"),
-                WindowFunction::Aggregate { aggregate, .. } => {
-                    check_aggregate(checker, aggregate, Phase::Single)?;
-                    same(&aggregate.kind, &window.kind, "an aggregate")
-                }
+        Sink::Window { functions, order, fetch, .. } => {
+            let ranks = |window: &Window| matches!(window.function, WindowFunction::RowNumber | WindowFunction::Rank);
+            if fetch.is_some() && !functions.first().is_some_and(ranks) {
+                return Err("only the first rows by a row number or a rank are fetched".to_owned());
             }
-        }),
+            functions.iter().try_for_each(|window| check_window(checker, window, order))
+        }
         Sink::Sort { .. } | Sink::Materialize { .. } => Ok(()),
+    }
+}
+
+/// Checks a window function.
+fn check_window(checker: &Checker<'_>, window: &Window, order: &[SortKey]) -> Check {
+    check_type(&window.kind)?;
+    match &window.function {
+        WindowFunction::Ntile { buckets: 0 } => Err("ntile needs at least one bucket".to_owned()),
+        WindowFunction::RowNumber | WindowFunction::Rank | WindowFunction::DenseRank | WindowFunction::Ntile { .. } => {
+            if window.kind.is_integer() {
+                Ok(())
+            } else {
+                Err(format!("a rank is an integer, not {}", window.kind))
+            }
+        }
+        WindowFunction::PercentRank | WindowFunction::CumeDist => {
+            same(&Type::Float64, &window.kind, "a share of a partition")
+        }
+        WindowFunction::Lag { slot, default, .. } => {
+            if let Some(default) = default {
+                same(checker.slot(*default)?, &window.kind, "a default")?;
+            }
+            same(checker.slot(*slot)?, &window.kind, "an earlier value")
+        }
+        WindowFunction::Nth { place: 0, .. } => Err("the rows of a frame are counted from 1".to_owned()),
+        WindowFunction::Nth { slot, frame, .. } => {
+            check_frame(checker, frame, order)?;
+            same(checker.slot(*slot)?, &window.kind, "a value of the frame")
+        }
+        WindowFunction::Aggregate { aggregate, frame } => {
+            check_frame(checker, frame, order)?;
+            check_aggregate(checker, aggregate, Phase::Single)?;
+            same(&aggregate.kind, &window.kind, "an aggregate")
+        }
+    }
+}
+
+/// Checks that a frame's distances can be measured.
+fn check_frame(checker: &Checker<'_>, frame: &WindowFrame, order: &[SortKey]) -> Check {
+    let measured = [frame.start, frame.end].into_iter().flatten().any(|bound| bound != 0);
+    match order {
+        _ if frame.unit != FrameUnit::Range || !measured => Ok(()),
+        [key] if checker.slot(key.slot)?.repr() == Repr::Int => Ok(()),
+        [_] => Err("a range is measured by integers and dates".to_owned()),
+        _ => Err("a range is measured by one key".to_owned()),
     }
 }
 

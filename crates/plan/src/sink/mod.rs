@@ -5,6 +5,7 @@ mod build;
 mod materialize;
 mod partition;
 mod sort;
+mod window;
 
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ pub use build::{BuildPlan, BuildUse};
 pub use materialize::MaterializePlan;
 pub use partition::PartitionPlan;
 pub use sort::SortPlan;
+pub use window::WindowPlan;
 
 /// A sink with its choices made.
 #[derive(Clone, Debug)]
@@ -33,6 +35,8 @@ pub enum SinkPlan {
     Materialize(MaterializePlan),
     /// Rows by hash of keys.
     Partition(PartitionPlan),
+    /// Functions of the rows around each.
+    Window(Arc<WindowPlan>),
 }
 
 impl SinkPlan {
@@ -44,6 +48,7 @@ impl SinkPlan {
             SinkPlan::Sort(_) => "sort",
             SinkPlan::Materialize(_) => "materialize",
             SinkPlan::Partition(_) => "partition",
+            SinkPlan::Window(_) => "window",
         }
     }
 
@@ -55,6 +60,7 @@ impl SinkPlan {
             SinkPlan::Sort(plan) => plan.collected().map(Expr::Slot).collect(),
             SinkPlan::Materialize(plan) => slots(&plan.output),
             SinkPlan::Partition(plan) => plan.keys.iter().cloned().chain(slots(&plan.output)).collect(),
+            SinkPlan::Window(plan) => slots(&plan.collected),
             SinkPlan::Aggregate(_) => Vec::new(),
         }
     }
@@ -66,6 +72,7 @@ impl SinkPlan {
             SinkPlan::Sort(plan) => &plan.kinds,
             SinkPlan::Materialize(plan) => &plan.kinds,
             SinkPlan::Partition(plan) => &plan.kinds,
+            SinkPlan::Window(plan) => &plan.kinds,
             SinkPlan::Aggregate(_) => &[],
         }
     }
@@ -75,7 +82,7 @@ impl SinkPlan {
         match self {
             SinkPlan::Sort(plan) => plan.keys.len(),
             SinkPlan::Partition(plan) => plan.keys.len(),
-            SinkPlan::Build(_) | SinkPlan::Aggregate(_) | SinkPlan::Materialize(_) => 0,
+            SinkPlan::Build(_) | SinkPlan::Aggregate(_) | SinkPlan::Materialize(_) | SinkPlan::Window(_) => 0,
         }
     }
 

@@ -25,6 +25,7 @@ pub(crate) fn kernel_sink(physical: &Physical, table: &Table) -> Result<KernelSi
         SinkPlan::Build(_) | SinkPlan::Materialize(_) => {
             Ok(KernelSink::Rows { values: physical.sink.values(), order: Vec::new() })
         }
+        SinkPlan::Window(_) => Err(Error::unsupported("window functions are not on the device yet")),
         SinkPlan::Partition(_) => Err(Error::unsupported("partitioning for an exchange is not on the device yet")),
     }
 }

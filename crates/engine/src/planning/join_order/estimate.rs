@@ -49,6 +49,11 @@ impl<'a> Estimator<'a> {
             }
             Node::Values { columns, .. } | Node::Union { columns, .. } => columns.iter().copied().collect(),
             Node::Filter { input, .. } | Node::Sort { input, .. } | Node::Limit { input, .. } => self.produced(input),
+            Node::Window { input, window } => {
+                let mut produced = self.produced(input);
+                produced.extend(window.functions.iter().map(|call| call.output));
+                produced
+            }
             Node::Let { input, columns } => {
                 let mut produced = self.produced(input);
                 produced.extend(columns.iter().map(|(column, _)| *column));
@@ -92,7 +97,7 @@ impl<'a> Estimator<'a> {
                 let input = self.estimate(input);
                 Estimate { rows: input.rows * self.conjunction(predicates), ..input }
             }
-            Node::Let { input, .. } => self.estimate(input),
+            Node::Let { input, .. } | Node::Window { input, .. } => self.estimate(input),
             Node::Join(join) => match join.estimate {
                 Some(known) => known,
                 None => self.join(join, self.estimate(&join.left), self.estimate(&join.right)),
@@ -239,6 +244,7 @@ impl Uniqueness<'_> {
             Node::Filter { input, .. }
             | Node::Let { input, .. }
             | Node::Sort { input, .. }
+            | Node::Window { input, .. }
             | Node::Limit { input, .. } => self.of(input, columns),
             Node::Aggregate { keys, .. } => keys.iter().all(|key| columns.contains(key)),
             Node::Join(join) => {

@@ -33,6 +33,7 @@ pub(crate) fn order(estimator: &Estimator<'_>, node: Node) -> Node {
         Node::Let { input, columns } => Node::Let { input: below(input), columns },
         Node::Aggregate { input, keys, aggregates } => Node::Aggregate { input: below(input), keys, aggregates },
         Node::Sort { input, keys, skip, fetch } => Node::Sort { input: below(input), keys, skip, fetch },
+        Node::Window { input, window } => Node::Window { input: below(input), window },
         Node::Limit { input, skip, fetch } => Node::Limit { input: below(input), skip, fetch },
         Node::Union { inputs, columns } => {
             let inputs = inputs.into_iter().map(|(node, from)| (order(estimator, node), from)).collect();

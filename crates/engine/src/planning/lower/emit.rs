@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tandem_column::Type;
 use tandem_pipeline::{
     Aggregate as PipelineAggregate, Expr, JoinKind, Phase, Pipeline, Probe, Query, Sink, Slot, SlotId, SortKey, Source,
-    Step,
+    Step, Window,
 };
 
 use super::Block;
@@ -18,7 +18,7 @@ use crate::planning::{
     join_order::Estimator,
     tree::{
         Registry,
-        node::{AggregateCall, ColumnId, Join, JoinRows, Node, OrderBy, references},
+        node::{AggregateCall, ColumnId, Join, JoinRows, Node, OrderBy, WindowCall, WindowNode, references},
         substitute,
     },
 };
@@ -124,6 +124,7 @@ impl Emitter<'_> {
             Node::Join(join) => self.join(join, need, rows).map(Stream::Open),
             Node::Aggregate { input, keys, aggregates } => self.aggregate(input, keys, aggregates, need, rows),
             Node::Sort { input, keys, skip, fetch } => self.sort(input, keys, *skip, *fetch, need, rows),
+            Node::Window { input, window } => self.window(input, window, need, rows),
             Node::Limit { input, skip, fetch } => {
                 let open = self.open(input, &dedup(need))?;
                 let output = open.slots_of(need)?;
@@ -419,6 +420,43 @@ impl Emitter<'_> {
         }
         let sink = Sink::Sort { keys: by, skip, fetch, output: open.slots_of(need)? };
         Ok(self.sink(open, sink, need.to_vec(), rows))
+    }
+
+    fn window(&mut self, input: &Node, window: &WindowNode, need: &[ColumnId], rows: f64) -> Result<Stream, String> {
+        let need = dedup(need);
+        let (made, output): (Vec<ColumnId>, Vec<ColumnId>) =
+            need.iter().copied().partition(|column| window.functions.iter().any(|call| call.output == *column));
+        // Where rows are dropped by a function, it is the first.
+        let first = window.functions.iter().take(usize::from(window.fetch.is_some()));
+        let first: Vec<&WindowCall> = first.collect();
+        let others = made.iter().filter(|column| first.iter().all(|call| call.output != **column));
+        let others = others.filter_map(|column| window.functions.iter().find(|call| call.output == *column));
+        let live: Vec<&WindowCall> = first.iter().copied().chain(others).collect();
+        if live.is_empty() {
+            return self.stream(input, &output);
+        }
+        let mut below = output.clone();
+        below.extend(window.partition.iter().copied().chain(window.order.iter().map(|key| key.column)));
+        live.iter().for_each(|call| call.window.function.visit_slots(&mut |column| below.push(column)));
+        let open = self.open(input, &dedup(&below))?;
+        let mut order = Vec::with_capacity(window.order.len());
+        for key in &window.order {
+            let slot = open.slot(key.column)?;
+            order.push(SortKey { slot, descending: key.descending, nulls_first: key.nulls_first });
+        }
+        let place = |column: ColumnId| open.map.get(&column).copied().unwrap_or(usize::MAX);
+        let functions = live
+            .iter()
+            .map(|call| Window { function: call.window.function.map_slots(&place), kind: call.window.kind.clone() });
+        let sink = Sink::Window {
+            partition: open.slots_of(&window.partition)?,
+            order,
+            functions: functions.collect(),
+            fetch: window.fetch,
+            output: open.slots_of(&output)?,
+        };
+        let columns = output.into_iter().chain(live.iter().map(|call| call.output)).collect();
+        Ok(self.sink(open, sink, columns, rows))
     }
 
     fn union(

@@ -13,6 +13,7 @@ mod function;
 mod literal;
 mod plan;
 mod typed;
+mod window;
 
 use datafusion::logical_expr::LogicalPlan;
 use tandem_pipeline::Query;
@@ -96,7 +97,10 @@ pub(crate) fn lower(
 fn worthwhile(node: &Node, options: &CaptureOptions) -> bool {
     let mut found = options.tableless;
     node.walk(&mut |node| {
-        found |= matches!(node, Node::Scan { .. } | Node::Join(_) | Node::Aggregate { .. } | Node::Sort { .. });
+        found |= matches!(
+            node,
+            Node::Scan { .. } | Node::Join(_) | Node::Aggregate { .. } | Node::Sort { .. } | Node::Window { .. }
+        );
     });
     found
 }

@@ -63,7 +63,7 @@ impl LoweringContext<'_> {
                 let rows = if empty.produce_one_row { vec![vec![]] } else { vec![] };
                 Ok(Relation { node: Node::Values { columns: columns.clone(), rows }, columns })
             }
-            LogicalPlan::Window(_) => Err("window functions run on the host".to_string()),
+            LogicalPlan::Window(window) => self.window(window),
             LogicalPlan::Unnest(_) => Err("nested values run on the host".to_string()),
             LogicalPlan::RecursiveQuery(_) => Err("recursive queries run on the host".to_string()),
             LogicalPlan::Subquery(_) => Err("correlated subqueries run on the host".to_string()),

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use tandem_column::Type;
-use tandem_pipeline::{AggregateFunction, Expr, Overflow, Value};
+use tandem_pipeline::{AggregateFunction, Comparison, Expr, Overflow, Value, Window, WindowFunction};
 
 use super::may_fail;
 
@@ -26,6 +26,7 @@ pub(crate) enum Node {
     Aggregate { input: Box<Node>, keys: Vec<ColumnId>, aggregates: Vec<AggregateCall> }, // keys keep their ids
     Sort { input: Box<Node>, keys: Vec<OrderBy>, skip: usize, fetch: Option<usize> },
     Limit { input: Box<Node>, skip: usize, fetch: Option<usize> },
+    Window { input: Box<Node>, window: Box<WindowNode> }, // adds a column for each function
     Union { inputs: Vec<(Node, Vec<ColumnId>)>, columns: Vec<ColumnId> }, // one after the other, column by column
 }
 
@@ -79,8 +80,63 @@ pub(crate) struct AggregateCall {
     pub overflow: Overflow,
 }
 
+/// Window functions over one partition and one order.
+#[derive(Clone, Debug)]
+pub(crate) struct WindowNode {
+    pub partition: Vec<ColumnId>,
+    pub order: Vec<OrderBy>,
+    pub functions: Vec<WindowCall>,
+    /// Only rows whose first function, a row number or a rank, is at most that.
+    pub fetch: Option<usize>,
+}
+
+/// One window function, whose slots are columns.
+#[derive(Clone, Debug)]
+pub(crate) struct WindowCall {
+    pub output: ColumnId,
+    pub window: Window,
+}
+
+impl WindowNode {
+    /// Takes the conditions that a row number or a rank is at most a constant, once; returns those that are left.
+    fn take_first(&mut self, predicates: Vec<Expr>) -> Vec<Expr> {
+        let mut left = Vec::new();
+        for predicate in predicates {
+            match self.at_most(&predicate) {
+                Some((position, most)) if self.fetch.is_none() => {
+                    self.functions.swap(0, position);
+                    self.fetch = Some(most);
+                }
+                _ => left.push(predicate),
+            }
+        }
+        left
+    }
+
+    /// Finds the row number or rank that a condition wants to be at most a constant.
+    fn at_most(&self, predicate: &Expr) -> Option<(usize, usize)> {
+        let Expr::Compare(comparison, left, right) = predicate else { return None };
+        let (comparison, column, limit) = match (&**left, &**right) {
+            (Expr::Slot(column), Expr::Literal(Value::Integer(limit), _)) => (*comparison, column, *limit),
+            (Expr::Literal(Value::Integer(limit), _), Expr::Slot(column)) => (comparison.mirrored(), column, *limit),
+            _ => return None,
+        };
+        let most = match comparison {
+            Comparison::LessOrEqual => limit,
+            Comparison::Less => limit - 1,
+            // There is none below the first.
+            Comparison::Equal if limit == 1 => 1,
+            _ => return None,
+        };
+        let ranks = |call: &WindowCall| {
+            call.output == *column && matches!(call.window.function, WindowFunction::RowNumber | WindowFunction::Rank)
+        };
+        Some((self.functions.iter().position(ranks)?, usize::try_from(most).ok()?))
+    }
+}
+
 /// One ordering key.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct OrderBy {
     pub column: ColumnId,
     pub descending: bool,
@@ -108,6 +164,12 @@ impl Node {
             Node::Filter { input, predicates: mut known } => {
                 add(&mut known, predicates);
                 Node::Filter { input, predicates: known }
+            }
+            Node::Window { input, mut window } => {
+                let mut known = Vec::new();
+                add(&mut known, window.take_first(predicates));
+                let node = Node::Window { input, window };
+                if known.is_empty() { node } else { Node::Filter { input: Box::new(node), predicates: known } }
             }
             other => {
                 let mut known = Vec::new();
@@ -165,6 +227,7 @@ impl Node {
             | Node::Let { input, .. }
             | Node::Aggregate { input, .. }
             | Node::Sort { input, .. }
+            | Node::Window { input, .. }
             | Node::Limit { input, .. } => input.walk(f),
             Node::Join(join) => {
                 join.left.walk(f);

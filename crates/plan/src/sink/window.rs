@@ -1,0 +1,73 @@
+//! Window functions.
+
+use tandem_column::Type;
+use tandem_pipeline::{Slot, SlotId, SortKey, Window, WindowFunction};
+
+/// Functions of the rows around each row, within partitions.
+#[derive(Clone, Debug)]
+pub struct WindowPlan {
+    /// The slots that rows of one partition are equal in.
+    pub partition: Vec<SlotId>,
+    /// What the rows of a partition are ordered by.
+    pub order: Vec<SortKey>,
+    /// What is computed.
+    pub functions: Vec<Window>,
+    /// Only rows whose first function is at most that come out.
+    pub fetch: Option<usize>,
+    /// The slots that come out, before the functions.
+    pub output: Vec<SlotId>,
+    /// All slots that are collected, once each.
+    pub collected: Vec<SlotId>,
+    /// The slots that functions and frames read.
+    pub read: Vec<SlotId>,
+    /// The types of the collected slots.
+    pub kinds: Vec<Type>,
+}
+
+impl WindowPlan {
+    pub(crate) fn new(
+        (partition, order): (&[SlotId], &[SortKey]),
+        functions: &[Window],
+        fetch: Option<usize>,
+        output: &[SlotId],
+        slots: &[Slot],
+    ) -> WindowPlan {
+        let mut read = Vec::new();
+        for window in functions {
+            window.function.visit_slots(&mut |slot| read.push(slot));
+            // Ranges are measured by the first key.
+            if matches!(window.function, WindowFunction::Nth { .. } | WindowFunction::Aggregate { .. }) {
+                read.extend(order.first().map(|key| key.slot));
+            }
+        }
+        read.sort_unstable();
+        read.dedup();
+        let keys = partition.iter().copied().chain(order.iter().map(|key| key.slot));
+        let mut collected: Vec<SlotId> = keys.chain(read.iter().copied()).chain(output.iter().copied()).collect();
+        collected.sort_unstable();
+        collected.dedup();
+        WindowPlan {
+            partition: partition.to_vec(),
+            order: order.to_vec(),
+            functions: functions.to_vec(),
+            fetch,
+            output: output.to_vec(),
+            kinds: collected.iter().map(|slot| slots[*slot].kind.clone()).collect(),
+            collected,
+            read,
+        }
+    }
+
+    /// Returns the position of a slot among those that are collected.
+    pub fn position(&self, slot: SlotId) -> usize {
+        self.collected.binary_search(&slot).expect("every slot that the sink names is collected")
+    }
+
+    /// Tells whether rows behind those that are fetched change nothing.
+    pub fn looks_back_only(&self) -> bool {
+        let ranks = |window: &Window| {
+            matches!(window.function, WindowFunction::RowNumber | WindowFunction::Rank | WindowFunction::DenseRank)
+        };
+        self.fetch.is_some() && self.functions.iter().all(ranks)
+    }
+}
