@@ -53,6 +53,7 @@ impl SortSink {
     /// Cuts a worker's rows back to those that are wanted, and tells the others of the last.
     fn cut(&self, rows: &mut Rows) -> Result<()> {
         let (count, all) = (rows.count(), rows.concat());
+        let _held = Reservation::take(&self.memory, "sorting", count.saturating_mul(order::ROW_BYTES))?;
         let keys: Vec<&Vector> = all[..self.plan.keys.len()].iter().collect();
         let best = order::order(&self.plan.keys, &keys, count, self.plan.wanted(), &order::alone)?;
         if let Some(last) = best.last().filter(|_| best.len() == self.plan.wanted()) {

@@ -150,3 +150,59 @@ fn rows_of_one_partition_lie_together() {
     let expected = rows.iter().enumerate().flat_map(|(part, rows)| std::iter::repeat_n(part, *rows));
     assert!(parts.eq(expected), "rows are where their keys say");
 }
+
+/// Runs a query over many rows with two workers that take turns; returns its rows.
+fn run_in_turns(text: &str, rows: usize) -> Vec<Vec<Value>> {
+    let query =
+        query(&format!("pipeline 0\n  scan t [a@0: int64, b@1: int32?, c@2: string, d@3: float64]\n  {text}\n"));
+    let job = job(&query, table(&query, 0..rows), false);
+    let mut workers = [job.worker(), job.worker()];
+    for morsel in 0..job.physical().morsels.len() {
+        job.run(&mut workers[morsel % 2], morsel).expect("it runs");
+    }
+    match finish(&job, workers.into_iter().map(crate::Worker::finish).collect()) {
+        PipelineOutput::Rows(table) => tandem_pipeline::interpret::rows(&table),
+        _ => panic!("rows"),
+    }
+}
+
+/// More rows than a worker collects before it drops some.
+const MANY: usize = 600_000;
+
+#[test]
+fn the_first_rows_are_those_of_the_whole_order() {
+    for keys in ["$1 desc nulls first, $3", "$3 desc", "$2, $1, $0 desc", "$1, $2 desc, $3 desc", "$0, $3"] {
+        let whole = run_in_turns(&format!("sort by ({keys}) output ($0, $1, $2, $3)"), MANY);
+        for (skip, fetch) in [(0, 1), (0, 10), (7, 3000)] {
+            // Only d tells rows apart: keys without it may end among equal rows.
+            let output = if keys.contains("$3") { "$0, $1, $2, $3" } else { "$2, $1, $0" };
+            let first = run_in_turns(&format!("sort by ({keys}) skip {skip} fetch {fetch} output ({output})"), MANY);
+            let columns: &[usize] = if keys.contains("$3") { &[0, 1, 2, 3] } else { &[2, 1, 0] };
+            let expected = whole[skip..skip + fetch].iter();
+            let expected = expected.map(|row| columns.iter().map(|column| row[*column].clone()).collect::<Vec<_>>());
+            assert!(first.into_iter().eq(expected), "{keys}, {skip}, {fetch}");
+        }
+    }
+}
+
+#[test]
+fn the_first_rows_of_partitions_are_those_of_whole_partitions() {
+    for (by, order, rank) in [
+        ("$1", "$3 desc", "row_number()"),
+        ("$0, $2", "$3", "row_number()"),
+        ("$2", "$1 desc", "rank()"),
+        ("", "$0", "rank()"),
+    ] {
+        let text = format!("window by ({by}) order ({order}) compute ({rank} as int64");
+        let mut whole = run_in_turns(&format!("{text}) output ($0, $3)"), MANY);
+        whole.retain(|row| matches!(row[2], Value::Integer(place) if place <= 3));
+        let first = run_in_turns(&format!("{text}, dense_rank() as int64) fetch 3 output ($0, $3)"), MANY);
+        let sorted = |rows: Vec<Vec<Value>>| {
+            let mut rows: Vec<String> = rows.iter().map(|row| format!("{:?}", &row[..3])).collect();
+            rows.sort();
+            rows
+        };
+        assert!(!whole.is_empty());
+        assert_eq!(sorted(first), sorted(whole), "{by}, {order}");
+    }
+}

@@ -160,6 +160,7 @@ impl WindowSink {
     /// Drops a worker's rows that are not among the first of their partition.
     fn cut(&self, rows: &mut Rows) -> Result<()> {
         let (count, all) = (rows.count(), rows.concat());
+        let _held = Reservation::take(&self.memory, "sorting", count.saturating_mul(order::ROW_BYTES))?;
         let (order, marks) = self.sort(&all, count, &order::alone)?;
         let first = self.sorted(&all, &order, &marks).compute(&self.plan.functions[0])?;
         let mut kept: Vec<u32> = self.wanted(&first).into_iter().flatten().map(|place| order[place as usize]).collect();
