@@ -1,10 +1,10 @@
 //! Vectorised evaluation of expressions: a whole vector of active rows at a time.
 //!
-//! [`evaluate`] gives a value per row, [`select`] the rows where a predicate is true. What an expression means is defined
+//! `evaluate` gives a value per row, `select` the rows where a predicate is true. What an expression means is defined
 //! by the reference interpreter; here it is computed in loops over slices, and where there is no loop for a case, by the
 //! interpreter's own scalar functions per value (`rowwise`). Two ideas run through all files: a literal stays one
 //! `Operand::Constant` and is never expanded, and operands whose evaluation depends on others (CASE, AND, OR, COALESCE)
-//! are computed on just the rows that need them, seen through a [`Subset`], so that rows which do not never raise.
+//! are computed on just the rows that need them, seen through a `Subset`, so that rows which do not never raise.
 
 mod arithmetic;
 mod bits;
