@@ -170,6 +170,8 @@ impl Runner {
     pub fn finish(mut self, complete: bool) -> Result<(), Failure> {
         let outcome = self.output.take().map_or(Ok(()), |output| output.finish(complete));
         self.session.wait_for_writers(WRITERS_END);
+        // What a cancelled statement has yet to begin must not.
+        self.session.discard_unfinished();
         self.tokio.shutdown_background();
         // The system takes the memory of resident tables back faster than we can free it.
         std::mem::forget(self.session);

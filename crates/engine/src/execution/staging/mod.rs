@@ -53,7 +53,7 @@ struct Staging {
     made: bool,
     /// The first thing that went wrong while writing: writers of formats keep it to themselves.
     fault: Mutex<Option<io::Error>>,
-    _listed: Listed,
+    listed: Listed,
     /// Tells that the last writer has ended and the place is gone; dropped last.
     _ended: oneshot::Sender<()>,
 }
@@ -69,6 +69,7 @@ impl Staging {
     ) -> Result<(Arc<Staging>, oneshot::Receiver<()>), Error> {
         let parent = target.staging_directory();
         let shown = target.to_string();
+        let listed = unfinished.begin().ok_or_else(Error::cancelled)?;
         let made = target.prepare();
         let placed = made.and_then(|made| Ok((made, StagingDirectory::create(&parent)?)));
         let (made, place) = placed.map_err(|error| match error.kind() {
@@ -79,15 +80,16 @@ impl Staging {
             _ => file_error(&error, Some(&shown)),
         })?;
         let (sender, receiver) = oneshot::channel();
-        let staging = Arc::new_cyclic(|staging| Staging {
+        let staging = Arc::new(Staging {
             target,
             rows: place.rows(),
             place: Mutex::new(Some(place)),
             made,
             fault: Mutex::new(None),
-            _listed: unfinished.list(staging.clone()),
+            listed,
             _ended: sender,
         });
+        staging.listed.ready(Arc::downgrade(&staging));
         Ok((staging, receiver))
     }
 
