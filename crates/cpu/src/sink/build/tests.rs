@@ -13,7 +13,7 @@ fn scramble(i: usize) -> u64 {
 }
 
 fn nulls(vector: Vector, every: usize) -> Vector {
-    let valid = (0..vector.len()).map(|row| (scramble(row) as usize % every != 0) as u8).collect();
+    let valid = (0..vector.len()).map(|row| (!(scramble(row) as usize).is_multiple_of(every)) as u8).collect();
     Vector { valid: Some(valid), ..vector }
 }
 
@@ -89,7 +89,7 @@ fn builds_of_every_size_find_all_rows_in_their_order() {
         check("repeated", vec![ints(rows, repeated)], &integer, vec![ints(5000, |row| row as i64 - 100)], plain);
         let far = |row: usize| repeated(row) << 40;
         check("repeated and far", vec![ints(rows, far)], &integer, vec![ints(5000, |row| (row as i64) << 40)], plain);
-        let skewed = |row: usize| if row % 2 == 0 { 77 } else { sparse(row) };
+        let skewed = |row: usize| if row.is_multiple_of(2) { 77 } else { sparse(row) };
         check("skewed", vec![ints(rows, skewed)], &integer, vec![ints(20, |row| skewed(row / 2 + 1))], plain);
         check(
             "wide",

@@ -26,11 +26,11 @@ impl<'a, T: Copy> Disjoint<'a, T> {
     /// Writes one place.
     ///
     /// # Safety
-    /// No other task reads or writes it meanwhile.
+    /// It is a place of the slice, and no other task reads or writes it meanwhile.
     #[inline]
     pub(crate) unsafe fn write(&self, place: usize, value: T) {
         debug_assert!(place < self.length, "a place of the slice");
-        // SAFETY: the place is within the slice, which is borrowed for as long as this lives.
+        // SAFETY: the caller promises a place of the slice, which is borrowed for as long as this lives.
         unsafe { self.first.add(place).write(value) };
     }
 

@@ -182,9 +182,10 @@ fn divide<K: RadixKey>(
     }
     parallel(tasks, &|task| {
         let mut places = counted[task].clone();
-        // SAFETY: as above; the places of a task and a digit are nobody else's.
+        // SAFETY: as above.
         for entry in unsafe { from.slice(rows(task)) } {
             let place = &mut places[entry.key.digit(shift, count)];
+            // SAFETY: the places of a task and a digit are nobody else's, and as many as this task has counted rows of it.
             unsafe { to.write(start + *place as usize, *entry) };
             *place += 1;
         }
