@@ -239,7 +239,11 @@ impl LoweringContext<'_> {
             }
             WindowFrameBound::Following(value) => distance(value, unit, key.as_ref()).map(Some),
         };
-        Ok(WindowFrame { unit, start: bound(&frame.start_bound)?, end: bound(&frame.end_bound)? })
+        let (start, end) = (bound(&frame.start_bound)?, bound(&frame.end_bound)?);
+        if unit == FrameUnit::Range && matches!((start, end), (Some(start), Some(end)) if start > end) {
+            return Err("a range that ends before it begins runs on the host, which refuses it".to_string());
+        }
+        Ok(WindowFrame { unit, start, end })
     }
 }
 
