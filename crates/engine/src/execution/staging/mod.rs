@@ -25,6 +25,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -41,6 +42,9 @@ use crate::error::wording::file_error;
 
 /// The name of the rows of a target that is one file.
 const SINGLE: &str = "rows";
+
+/// How long a process that ends at once waits for files that are being put in place: flushing them may take a moment.
+const PUBLISHING: Duration = Duration::from_secs(5);
 
 /// Rows on their way to a target; the writers share it.
 #[derive(Debug)]
@@ -105,9 +109,9 @@ impl Staging {
         self.target.publish(&staged).map_err(|error| file_error(&error, Some(&self.target.to_string())))
     }
 
-    /// Removes the place though writers may still run, for a process that ends; what is being put in place goes on.
+    /// Removes the place though writers may still run, for a process that ends; what is being put in place is waited for.
     fn discard(&self) {
-        if let Some(mut place) = self.place.try_lock() {
+        if let Some(mut place) = self.place.try_lock_for(PUBLISHING) {
             place.take();
         }
     }

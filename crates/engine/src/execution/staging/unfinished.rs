@@ -59,8 +59,12 @@ impl Unfinished {
         list.closed = true;
         self.wait_while(&mut list, BEGINNING, |list| list.stagings.values().any(Option::is_none));
         let stagings: Vec<Weak<Staging>> = list.stagings.values().flatten().cloned().collect();
-        drop(list);
-        stagings.iter().filter_map(Weak::upgrade).for_each(|staging| staging.discard());
+        MutexGuard::unlocked(&mut list, || {
+            stagings.iter().filter_map(Weak::upgrade).for_each(|staging| staging.discard());
+        });
+        // Those that are just being dropped remove their places themselves.
+        let dropped = |staging: &Option<Weak<Staging>>| staging.as_ref().is_some_and(|of| of.strong_count() == 0);
+        self.wait_while(&mut list, BEGINNING, |list| list.stagings.values().any(dropped));
     }
 
     /// Waits as long as a condition holds, at most for a given time; tells whether it no longer does.
