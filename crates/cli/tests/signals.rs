@@ -48,6 +48,19 @@ fn start(way: &str, directory: &Path) -> Child {
 
 const WAYS: [&str; 5] = ["copy", "copy to a directory", "insert", "insert into partitions", "output"];
 
+/// Waits until the file of `-o` has rows: it is staged before its statement begins, and only a statement can be cancelled.
+fn wait_for_rows(directory: &Path) {
+    let written = || {
+        let staged = std::fs::read_dir(directory).into_iter().flatten().flatten();
+        staged.map(|entry| entry.path().join("rows/rows")).any(|file| file.metadata().is_ok_and(|file| file.len() > 0))
+    };
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !written() {
+        assert!(std::time::Instant::now() < end, "rows are written");
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn nothing_is_left() {
     for way in WAYS {
@@ -55,6 +68,9 @@ fn nothing_is_left() {
             let place = place();
             let mut child = start(way, place.path());
             wait_for_staging(&mut child, place.path());
+            if way == "output" {
+                wait_for_rows(place.path());
+            }
             signal(&child, name);
             let output = child.wait_with_output().expect("the binary ends");
             fails(&output, code, &["cancelled"]);
