@@ -226,7 +226,7 @@ fn narrow<'e>(scope: &Scope<'_>, argument: &'e Expr) -> &'e Expr {
 }
 
 /// Tells whether a sum of one type gives the other without losing anything.
-fn sums(from: &Type, kind: &Type) -> bool {
+pub(super) fn sums(from: &Type, kind: &Type) -> bool {
     match (from, kind) {
         (Type::Decimal { scale, .. }, Type::Decimal { scale: to, .. }) => scale == to,
         (from, Type::Int64 | Type::UInt64) => from.is_integer(),

@@ -17,6 +17,7 @@ use tandem_pipeline::{
 };
 
 use super::{
+    aggregate::sums,
     context::LoweringContext,
     expression::Scope,
     literal::kind_of,
@@ -298,14 +299,4 @@ fn aggregate_function(name: &str, from: &Type, kind: &Type) -> Result<AggregateF
         _ => return Err(format!("the aggregate {name} over a window runs on the host")),
     };
     if fits { Ok(function) } else { Err(format!("{name} of {from} giving {kind} over a window runs on the host")) }
-}
-
-/// Tells whether a sum of one type gives the other without losing anything.
-fn sums(from: &Type, kind: &Type) -> bool {
-    match (from, kind) {
-        (Type::Decimal { scale, .. }, Type::Decimal { scale: to, .. }) => scale == to,
-        (from, Type::Int64 | Type::UInt64) => from.is_integer(),
-        (from, Type::Float64) => from.is_float(),
-        _ => false,
-    }
 }
