@@ -1,4 +1,4 @@
-//! The benchmark queries at scale factor 0.1: our pipelines against DataFusion alone, row by row.
+//! The benchmark queries at scale factor 0.1, or some hundred thousand rows: our pipelines against DataFusion alone, row by row.
 
 use std::{fs, path::Path, sync::Arc};
 
@@ -9,6 +9,8 @@ use tandem_tests::{has_device, spell_rows};
 
 /// Large enough for several blocks and workers, small enough for every test run.
 const SCALE: f64 = 0.1;
+/// The same, where data is by rows.
+const ROWS: u64 = 600_000;
 
 #[test]
 fn ssb_equals_datafusion() {
@@ -22,6 +24,13 @@ fn tpch_equals_datafusion() {
     let tables = tandem_generator::tpch_tables(&options(), &|_, _| ()).expect("the scale factor is in range");
     let placed = compare("tpch", tables, 22, Mode::Auto);
     println!("TPC-H placement: {placed:?}");
+}
+
+#[test]
+fn h2o_and_windows_equal_datafusion() {
+    let tables = || tandem_generator::h2o_tables(&options(), &|_, _| ()).expect("the number of rows is in range");
+    let placed = [compare("h2o", tables(), 15, Mode::Auto), compare("windows", tables(), 10, Mode::Auto)];
+    println!("h2o and windows placement: {placed:?}");
 }
 
 /// Every SSB query runs on a device from its first scan to its last sort.
@@ -49,7 +58,7 @@ fn tpch_on_a_device_equals_datafusion() {
 }
 
 fn options() -> GeneratorOptions {
-    GeneratorOptions { sf: SCALE, ..GeneratorOptions::default() }
+    GeneratorOptions { sf: SCALE, rows: ROWS, ..GeneratorOptions::default() }
 }
 
 /// Runs every query of a suite both ways; returns where each ran with capture on.

@@ -2,10 +2,12 @@
 //! spelled for comparison.
 //!
 //! `slt.rs` runs `sql/*.slt` under each configuration of `configs/*.toml`, `corpus.rs` DataFusion's own files, `suites.rs` the benchmark
-//! queries, `dependencies.rs` checks the direction of dependencies between crates.
+//! queries, `random_sql.rs` random statements (`random`) on several engines (`oracle`), `dependencies.rs` checks the direction of dependencies between crates.
 
 mod configuration;
 mod database;
+pub mod oracle;
+pub mod random;
 mod spelling;
 
 use tandem_device::{Backend, testing};

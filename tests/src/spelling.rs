@@ -35,6 +35,38 @@ pub fn normalize(line: &String) -> String {
     line.trim_end().to_owned()
 }
 
+/// Spells rows of another engine as the columns of a result are; a missing value is null.
+pub fn respell(rows: &[Vec<Option<String>>], like: &[RecordBatch]) -> Vec<Vec<String>> {
+    let kinds: Vec<DataType> =
+        like.first().map_or_else(Vec::new, |b| b.columns().iter().map(|c| c.data_type().clone()).collect());
+    let value = |(at, value): (usize, &Option<String>)| match (value, kinds.get(at)) {
+        (None, _) => "NULL".to_owned(),
+        (Some(value), Some(kind)) => respell_value(kind, value),
+        (Some(value), None) => value.clone(),
+    };
+    rows.iter().map(|row| row.iter().enumerate().map(value).collect()).collect()
+}
+
+fn respell_value(kind: &DataType, value: &str) -> String {
+    let number = value.parse::<f64>();
+    match (kind, number) {
+        (DataType::Float32, Ok(number)) => float((number as f32).to_string()),
+        (DataType::Float64, Ok(number)) => float(number.to_string()),
+        (DataType::Timestamp(..), _) => point_in_time(value),
+        (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Dictionary(..), _) => text(value),
+        (kind, _) if kind.is_decimal() || kind.is_integer() => decimal(value, None),
+        _ => value.to_owned(),
+    }
+}
+
+/// Writes a fraction of a second with 3, 6 or 9 digits, as few as will do, or not at all.
+fn point_in_time(value: &str) -> String {
+    let Some((seconds, fraction)) = value.split_once('.') else { return value.to_owned() };
+    let fraction = fraction.trim_end_matches('0');
+    let digits = fraction.len().next_multiple_of(3);
+    if digits == 0 { seconds.to_owned() } else { format!("{seconds}.{fraction:0<digits$}") }
+}
+
 fn expand(mut cells: Vec<String>, rows: &mut Vec<Vec<String>>) {
     match cells.last() {
         Some(last) if last.contains('\n') => {

@@ -78,7 +78,7 @@ fn expected(plain: &Plain<'_>, query: &str) -> Vec<Vec<Cell>> {
 
 #[test]
 fn loops_agree_with_a_plain_computation() {
-    let options = GeneratorOptions { sf: 0.02, seed: 11, threads: 2 };
+    let options = GeneratorOptions { sf: 0.02, seed: 11, threads: 2, ..GeneratorOptions::default() };
     let tables: HashMap<String, Table> = ssb_tables(&options, &|_, _| ()).unwrap().into_iter().collect();
     let arrays = Arrays::from_tables(|name| tables.get(name)).unwrap();
     for query in QUERIES {

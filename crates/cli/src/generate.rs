@@ -19,13 +19,16 @@ pub struct GenerateArguments {
     /// Which benchmark's tables.
     #[arg(value_enum)]
     suite: Suite,
-    /// Scale factor, from 0.01; 1 is about six million rows in the largest table.
+    /// Scale factor of ssb and tpch, from 0.01; 1 is about six million rows in the largest table.
     #[arg(long, default_value_t = 1.0, value_name = "N")]
     sf: f64,
+    /// Rows of the largest tables of h2o, as 1e6.
+    #[arg(long, default_value = "1e7", value_name = "N", value_parser = parse_rows)]
+    rows: u64,
     /// Directory to write to; made where it is missing.
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// Seed of the SSB data; TPC-H has its own.
+    /// Seed of the data of ssb and h2o; TPC-H has its own.
     #[arg(long, default_value_t = DEFAULT_SEED, value_name = "N")]
     seed: u64,
     /// Worker threads [default: all cores].
@@ -40,11 +43,29 @@ enum Suite {
     Ssb,
     /// TPC-H: lineitem, orders and six more.
     Tpch,
+    /// The db-benchmark: g1 for its group-by questions; x, small, medium and big for its joins.
+    H2o,
+}
+
+/// Reads a number of rows, as `10000000` or `1e7`.
+///
+/// # Errors
+/// A sentence, where it is none.
+pub fn parse_rows(text: &str) -> Result<u64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number.fract() == 0.0 && number >= 0.0 => Ok(number as u64),
+        _ => Err("give a whole number, as 1000000 or 1e6".to_string()),
+    }
 }
 
 /// Writes the files.
 pub fn run(arguments: &GenerateArguments) -> Result<(), Failure> {
-    let mut options = GeneratorOptions { sf: arguments.sf, seed: arguments.seed, ..GeneratorOptions::default() };
+    let mut options = GeneratorOptions {
+        sf: arguments.sf,
+        rows: arguments.rows,
+        seed: arguments.seed,
+        ..GeneratorOptions::default()
+    };
     if let Some(threads) = arguments.threads {
         options.threads = threads.into();
     }
@@ -53,6 +74,7 @@ pub fn run(arguments: &GenerateArguments) -> Result<(), Failure> {
     let generate = match arguments.suite {
         Suite::Ssb => tandem_generator::write_ssb,
         Suite::Tpch => tandem_generator::write_tpch,
+        Suite::H2o => tandem_generator::write_h2o,
     };
     let files = generate(&options, &arguments.output, &|done, total| counter.set(done, total))
         .map_err(|e| Failure::Statement(e.to_string()))?;

@@ -111,6 +111,49 @@ fn devices_are_measured_against_the_cpu() {
     }
 }
 
+/// Suites by rows, several sizes with what a row takes in each, and several clients.
+#[test]
+fn growth_and_clients_are_measured() {
+    let place = tempfile::tempdir().expect("a temporary directory can be made");
+    let bench = |arguments: &[&str]| {
+        let options = ["--vs", "none", "--repeat", "1", "--json", "run.json"];
+        tandem().arg("bench").args(arguments).args(options).current_dir(&place).output().expect("it runs")
+    };
+    let record = || -> Value {
+        let text = std::fs::read_to_string(place.path().join("run.json")).expect("it was written");
+        serde_json::from_str(&text).expect("it is JSON")
+    };
+    let text = succeeds(&bench(&["h2o", "--rows", "2e3,1000", "--clients", "3"]));
+    let words = [
+        "H2O of 1,000 rows",
+        "H2O of 2,000 rows",
+        "groupby.10",
+        "join.5",
+        "3 clients: ",
+        "time for a row of 2,000 rows",
+    ];
+    assert!(words.iter().all(|word| text.contains(word)), "{text}");
+    let grown = record();
+    assert!(
+        grown["growth"][0]["time_per_row"]["tandem"]["join.1"].as_f64().is_some_and(|ratio| ratio > 0.0),
+        "{grown}"
+    );
+    assert_eq!((&grown["runs"][0]["rows"], &grown["runs"][1]["sf"]), (&json!(1000), &json!(null)));
+    let clients = &grown["runs"][1]["clients"];
+    assert_eq!(clients["clients"], 3);
+    assert!(clients["slowest_over_fair_time"].as_f64().is_some_and(|share| share > 0.0), "{clients}");
+
+    // The same data, which is not made again.
+    let text = succeeds(&bench(&["windows", "--rows", "1000", "--queries", "1,10"]));
+    assert!(text.contains("WINDOWS of 1,000 rows") && !text.contains("clients"), "{text}");
+    assert_eq!(record()["queries"][1]["query"], "10");
+    fails(&bench(&["h2o", "--sf", "1"]), 2, &["--rows instead of --sf"]);
+    fails(&bench(&["ssb", "--rows", "1e6"]), 2, &["--sf instead of --rows"]);
+    fails(&bench(&["h2o", "--rows", "1.5"]), 2, &["whole number"]);
+    fails(&bench(&["h2o", "--rows", "7"]), 2, &["from 100 to"]);
+    fails(&bench(&["h2o", "--rows", "1e3,1e4", "--html", "page.html"]), 2, &["one size"]);
+}
+
 /// Every program is compiled by one process and found on disk by the next.
 #[test]
 fn compiling_is_measured_by_program() {

@@ -35,6 +35,7 @@ fn too_deep_is_a_sentence() {
         format!("SELECT {} FROM t", chain("s", " || ", deep)),
         format!("SELECT {} FROM t", chain("s", " || ", absurd)),
         format!("SELECT count(*) FROM t WHERE {}", chain("n = 1", " OR ", deep)),
+        format!("SELECT count(*) FROM t WHERE {}", chain("n = 1", " AND ", deep)),
         format!("SELECT count(*) FROM t WHERE {}", chain("n = 1", " AND ", absurd)),
         format!("SELECT {}", nested("(", "1", ")", deep)),
         format!("SELECT {}", nested("NOT ", "true", "", deep)),
@@ -102,4 +103,23 @@ fn what_people_write_runs() {
     let output = input(&["--format", "csv", "--on-fallback", "silent"], &text);
     let results: Vec<_> = succeeds(&output).lines().filter(|line| *line != "c").map(str::to_owned).collect();
     assert_eq!(results, expected.map(|number: u32| number.to_string()));
+}
+
+/// Every table joined with every other one has thousands of conditions, written at the joins or after them.
+#[test]
+fn a_clique_of_64_tables_runs() {
+    let equal = |table: usize| each(table, " AND ", |other| format!("t{other}.n = t{table}.n"));
+    let joins = format!("t t0 {}", each(63, " ", |i| format!("JOIN t t{} ON {}", i + 1, equal(i + 1))));
+    let list = each(64, ", ", |i| format!("t t{i}"));
+    let filters = each(64, " AND ", |i| format!("t{i}.n < {}", 5 + i));
+    let all = format!("{} AND {filters}", each(63, " AND ", |i| equal(i + 1)));
+    let text = format!(
+        "{TABLE}\nSELECT count(*) AS c FROM {joins};\nSELECT count(*) AS c FROM {joins} WHERE {filters};\n\
+         SELECT count(*) AS c FROM {list} WHERE {all};\n"
+    );
+    for mode in ["auto", "host"] {
+        let output = input(&["--format", "csv", "--on-fallback", "silent", "--mode", mode], &text);
+        let results: Vec<_> = succeeds(&output).lines().filter(|line| *line != "c").map(str::to_owned).collect();
+        assert_eq!(results, ["10", "4", "4"], "{mode}");
+    }
 }

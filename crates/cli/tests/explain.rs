@@ -13,7 +13,7 @@ fn shown(mode: &str, sql: &str) -> String {
 }
 
 /// Rows of the window are the host's, so that the plan has a node of ours within.
-const WINDOW: &str = "SELECT n, lag(n) IGNORE NULLS OVER (ORDER BY n) FROM t WHERE n > 5";
+const WINDOW: &str = "SELECT n, bit_xor(n) OVER (ORDER BY n) FROM t WHERE n > 5";
 
 #[test]
 fn without_a_device_pipelines_are_on_the_cpu() {
@@ -74,4 +74,29 @@ fn with_a_device_plans_name_it() {
 fn the_help_says_what_auto_is() {
     let text = succeeds(&run(&["--help"])).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("auto is the CPU until placement by cost exists"), "{text}");
+}
+
+/// EXPLAIN prints what is decided, and says what is not: it reads no file for it.
+#[test]
+fn plans_show_choices_once_columns_are_there() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = folder.path().join("t.parquet");
+    let write = format!("COPY (SELECT value AS n FROM generate_series(1, 1000)) TO '{}'", file.display());
+    succeeds(&run(&["-c", &write]));
+    let count = format!("SELECT count(*) FROM '{}' WHERE n > 0 AND n <= 100", file.display());
+    let explain = format!("EXPLAIN {count}");
+    let text = succeeds(&run(&["--format", "csv", "-c", &explain, "-c", &count, "-c", &explain]));
+    let (before, after) = text.split_at(text.rfind("pipelines").expect("it is explained twice"));
+    assert!(
+        before.contains("the rest is decided when these columns are read") && !before.contains("values 1 to 100"),
+        "{text}"
+    );
+    assert!(after.contains("filter n <= 100: values 1 to 100") && after.contains("[removed: statistics]"), "{text}");
+    // The key of a join becomes a filter, with what is known of its build, once there is one.
+    let join = "SELECT count(*) FROM t JOIN (SELECT n AS k FROM t WHERE n % 3 = 0) ON n = k";
+    let text = shown("cpu", &format!("EXPLAIN {join}"));
+    assert!(text.contains("decided when build 0 is there"), "{text}");
+    let text = shown("cpu", &format!("EXPLAIN ANALYZE {join}"));
+    let probe = text.lines().find(|line| line.contains("  probe ")).expect("the step is listed");
+    assert!(probe.contains("333 keys as a bitmap over ") && probe.contains("[1000 → 333 rows, "), "{text}");
 }

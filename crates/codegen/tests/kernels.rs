@@ -27,7 +27,7 @@ struct Plan {
 
 impl Plan {
     fn body(&self) -> Body {
-        let step = |(of, action): (usize, &Action)| PhysicalStep { of, label: String::new(), action: action.clone() };
+        let step = |(of, action): (usize, &Action)| PhysicalStep { of, action: action.clone() };
         let domain = |range: &Option<(i64, i64)>| Domain { range: *range, ..Domain::default() };
         Body {
             slots: self.slots.clone(),
@@ -68,15 +68,12 @@ fn product(left: usize, right: usize, overflow: Overflow) -> Expr {
 }
 
 fn sum(argument: usize, narrow: bool) -> PlannedAggregate {
-    let aggregate = Aggregate {
-        function: AggregateFunction::Sum,
-        argument: Some(argument),
-        distinct: false,
-        filter: None,
-        kind: Type::Int64,
-        overflow: Overflow::Error,
-    };
-    PlannedAggregate { aggregate, argument: Type::Null, narrow, total: false, counted_by: None, dictionary: None }
+    planned(Aggregate::new(AggregateFunction::Sum, Some(argument), Type::Int64), narrow)
+}
+
+fn planned(aggregate: Aggregate, narrow: bool) -> PlannedAggregate {
+    let (argument, second) = (Type::Null, Type::Null);
+    PlannedAggregate { aggregate, argument, second, narrow, total: false, counted_by: None, dictionary: None }
 }
 
 fn code(width: usize) -> tandem_column::Result<ColumnLayout> {
@@ -155,13 +152,8 @@ fn words() -> Plan {
 /// Groups by two keys, with aggregates of every kind that is finished on the device; without floats, by hash.
 fn finishing(hashed: bool) -> Plan {
     let decimal = |precision, scale| Type::Decimal { precision, scale };
-    let aggregate = |function, argument, kind, overflow, narrow| PlannedAggregate {
-        aggregate: Aggregate { function, argument, distinct: false, filter: None, kind, overflow },
-        argument: Type::Null,
-        narrow,
-        total: false,
-        counted_by: None,
-        dictionary: None,
+    let aggregate = |function, argument, kind, overflow, narrow| {
+        planned(Aggregate { overflow, ..Aggregate::new(function, argument, kind) }, narrow)
     };
     use AggregateFunction as F;
     let mut aggregates = vec![
@@ -274,6 +266,7 @@ fn joined() -> Plan {
         kind: JoinKind::Full,
         keys: vec![Expr::Slot(0)],
         residual: None,
+        narrowing: None,
         first: 2,
         null_equals_null: false,
         null_aware: false,

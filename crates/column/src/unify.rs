@@ -10,7 +10,7 @@ use crate::text::{dictionary_pays, intern_columns};
 use crate::{Codes, Column, Dictionary, Error, Field, Parallel, Part, Repr, Reservation, Result};
 
 /// What happens to one column in each part.
-enum Plan {
+enum Unification {
     Keep,
     Reframe(CodeFrame),
     /// A dictionary and, per part, the new code of each old one; `None` for a part without values.
@@ -29,20 +29,20 @@ pub(crate) fn unify(
     parallel: &Parallel<'_>,
     memory: Option<&mut Reservation>,
 ) -> Result<Vec<Arc<Part>>> {
-    let plans: Vec<Mutex<Result<Plan>>> = schema.iter().map(|_| Mutex::new(Ok(Plan::Keep))).collect();
+    let plans: Vec<Mutex<Result<Unification>>> = schema.iter().map(|_| Mutex::new(Ok(Unification::Keep))).collect();
     parallel(schema.len(), &|column| {
         let found = plan(schema, &parts, column, integers);
         *plans[column].lock().unwrap_or_else(PoisonError::into_inner) = found;
     });
-    let plans: Vec<Plan> = plans
+    let plans: Vec<Unification> = plans
         .into_iter()
         .map(|plan| plan.into_inner().unwrap_or_else(PoisonError::into_inner))
         .collect::<Result<_>>()?;
-    if plans.iter().all(|plan| matches!(plan, Plan::Keep)) {
+    if plans.iter().all(|plan| matches!(plan, Unification::Keep)) {
         return Ok(parts);
     }
     if let Some(memory) = memory {
-        let decoded = plans.iter().enumerate().filter(|(_, plan)| matches!(plan, Plan::Decode));
+        let decoded = plans.iter().enumerate().filter(|(_, plan)| matches!(plan, Unification::Decode));
         let bytes = |at: usize| parts.iter().map(|part| part.columns[at].decoded_bytes()).sum::<usize>();
         memory.add(decoded.map(|(at, _)| bytes(at)).sum())?;
     }
@@ -56,29 +56,29 @@ pub(crate) fn unify(
     parts.map(|part| part.ok_or_else(|| Error::internal("a part was lost while it was encoded"))).collect()
 }
 
-fn plan(schema: &[Field], parts: &[Arc<Part>], column: usize, integers: bool) -> Result<Plan> {
+fn plan(schema: &[Field], parts: &[Arc<Part>], column: usize, integers: bool) -> Result<Unification> {
     let columns: Vec<&Column> = parts.iter().map(|part| part.columns[column].as_ref()).collect();
     match schema[column].kind.repr() {
         Repr::Int if integers => {
             let ranges = columns.iter().filter_map(|column| column.range());
             let frame = CodeFrame::of(ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))));
             let agreed = columns.iter().all(|column| CodeFrame::current(column) == Some(frame));
-            Ok(if agreed { Plan::Keep } else { Plan::Reframe(frame) })
+            Ok(if agreed { Unification::Keep } else { Unification::Reframe(frame) })
         }
         Repr::Bytes => plan_text(&schema[column], &columns),
-        _ => Ok(Plan::Keep),
+        _ => Ok(Unification::Keep),
     }
 }
 
-fn plan_text(field: &Field, columns: &[&Column]) -> Result<Plan> {
+fn plan_text(field: &Field, columns: &[&Column]) -> Result<Unification> {
     let rows = columns.iter().map(|column| column.rows).sum();
     let coded = columns.iter().filter(|column| column.dictionary().is_some()).count();
     if coded == 0 {
-        return Ok(Plan::Keep);
+        return Ok(Unification::Keep);
     }
     if coded < columns.len() {
         let plain: Vec<&Column> = columns.iter().copied().filter(|column| column.dictionary().is_none()).collect();
-        let Some(interned) = intern_columns(&field.kind, &plain, rows)? else { return Ok(Plan::Decode) };
+        let Some(interned) = intern_columns(&field.kind, &plain, rows)? else { return Ok(Unification::Decode) };
         let mut interned = interned.into_iter();
         let all: Vec<Column> = columns
             .iter()
@@ -89,7 +89,7 @@ fn plan_text(field: &Field, columns: &[&Column]) -> Result<Plan> {
             .collect();
         let references: Vec<&Column> = all.iter().collect();
         return match merge(field, &references, rows)? {
-            Plan::Recode(dictionary, remaps) => Ok(Plan::Replace(
+            Unification::Recode(dictionary, remaps) => Ok(Unification::Replace(
                 columns
                     .iter()
                     .zip(all.iter().zip(&remaps))
@@ -105,12 +105,12 @@ fn plan_text(field: &Field, columns: &[&Column]) -> Result<Plan> {
 }
 
 /// Merges the dictionaries of columns that all have one.
-fn merge(field: &Field, columns: &[&Column], rows: usize) -> Result<Plan> {
+fn merge(field: &Field, columns: &[&Column], rows: usize) -> Result<Unification> {
     let all: Vec<&Arc<Dictionary>> = columns.iter().filter_map(|column| column.dictionary()).collect();
     if all.iter().all(|dictionary| Arc::ptr_eq(dictionary, all[0])) {
         let pays = dictionary_pays(rows, all[0].len(), all[0].bytes().len());
         // One dictionary over several parts was somebody's choice; that of a single part was only an attempt.
-        return Ok(if pays || columns.len() > 1 { Plan::Keep } else { Plan::Decode });
+        return Ok(if pays || columns.len() > 1 { Unification::Keep } else { Unification::Decode });
     }
     // A part of nulls only has a placeholder for a dictionary, which must not become a value of the table.
     let present: Vec<usize> = (0..columns.len()).filter(|at| columns[*at].null_count() < columns[*at].rows).collect();
@@ -138,13 +138,13 @@ fn merge(field: &Field, columns: &[&Column], rows: usize) -> Result<Plan> {
         }
     };
     if !dictionary_pays(rows, merged.len(), merged.bytes().len()) {
-        return Ok(Plan::Decode);
+        return Ok(Unification::Decode);
     }
     let mut plans = vec![None; columns.len()];
     for (&at, &dictionary) in present.iter().zip(&place) {
         plans[at] = Some(remaps[dictionary].clone());
     }
-    Ok(Plan::Recode(merged, plans))
+    Ok(Unification::Recode(merged, plans))
 }
 
 fn recode(column: &Column, remap: &Option<Vec<u32>>, dictionary: &Arc<Dictionary>) -> Column {
@@ -160,18 +160,20 @@ fn is_coded(column: &Column, dictionary: &Arc<Dictionary>) -> bool {
         && column.width() == Codes::width_for(dictionary.len().saturating_sub(1) as u64)
 }
 
-fn apply(plans: &[Plan], part: Arc<Part>, at: usize) -> Arc<Part> {
+fn apply(plans: &[Unification], part: Arc<Part>, at: usize) -> Arc<Part> {
     let columns: Vec<Arc<Column>> = plans
         .iter()
         .zip(&part.columns)
         .map(|(plan, column)| match plan {
-            Plan::Reframe(frame) if CodeFrame::current(column) != Some(*frame) => Arc::new(column.reframe(*frame)),
-            Plan::Keep | Plan::Reframe(_) => column.clone(),
-            Plan::Recode(dictionary, _) if is_coded(column, dictionary) => column.clone(),
-            Plan::Recode(dictionary, remaps) => Arc::new(recode(column, &remaps[at], dictionary)),
-            Plan::Replace(columns) => columns[at].clone().unwrap_or_else(|| column.clone()),
-            Plan::Decode if column.dictionary().is_some() => Arc::new(column.decode()),
-            Plan::Decode => column.clone(),
+            Unification::Reframe(frame) if CodeFrame::current(column) != Some(*frame) => {
+                Arc::new(column.reframe(*frame))
+            }
+            Unification::Keep | Unification::Reframe(_) => column.clone(),
+            Unification::Recode(dictionary, _) if is_coded(column, dictionary) => column.clone(),
+            Unification::Recode(dictionary, remaps) => Arc::new(recode(column, &remaps[at], dictionary)),
+            Unification::Replace(columns) => columns[at].clone().unwrap_or_else(|| column.clone()),
+            Unification::Decode if column.dictionary().is_some() => Arc::new(column.decode()),
+            Unification::Decode => column.clone(),
         })
         .collect();
     match columns.iter().zip(&part.columns).all(|(new, old)| Arc::ptr_eq(new, old)) {

@@ -78,15 +78,17 @@ impl EntryOrder {
     }
 }
 
-/// Makes a compact column of a vector's values in entry order, with their range.
-///
-/// # Errors
-/// What stops the tasks that write it.
-pub fn arrange(vector: &Vector, kind: &Type, order: &EntryOrder) -> Result<(Column, Option<(i64, i64)>)> {
-    arrange_parallel(vector, kind, order, &serially)
+impl Vector {
+    /// Makes a compact column of the values in the order of a build's entries, with their range.
+    ///
+    /// # Errors
+    /// What stops the tasks that write it.
+    pub fn arrange(&self, kind: &Type, order: &EntryOrder) -> Result<(Column, Option<(i64, i64)>)> {
+        arrange_parallel(self, kind, order, &serially)
+    }
 }
 
-/// Does so on all workers.
+/// Makes a compact column of a vector's values in entry order, with their range, on all workers.
 pub(crate) fn arrange_parallel(
     vector: &Vector,
     kind: &Type,

@@ -1,17 +1,17 @@
 //! What one place leaves of its share of a pipeline's rows, CPU worker or device: a value that stands alone until the sink
 //! merges it with the others.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use tandem_column::{Result, Table};
 use tandem_plan::Build;
 
-use crate::{Error, Groups, Reservation, Rows};
+use crate::{Error, Groups, Job, Reservation, Rows};
 
 /// What a share of the rows comes to.
 #[derive(Debug)]
 pub struct Contribution {
-    /// Groups, rows or a build.
+    /// Groups, rows, a build, or what a device keeps of them.
     pub contents: Contents,
     /// How many rows reached the sink; of groups that stay on a device, how many groups there are.
     pub rows: u64,
@@ -21,8 +21,7 @@ pub struct Contribution {
     pub(crate) counters: Vec<Counter>,
 }
 
-/// The kinds of contributions. Sinks merge any number of groups, rows and builds, in any mix. Finished rows cannot be merged
-/// (an average is no longer a sum and a count): only a device that computes a whole pipeline may leave them.
+/// The kinds of contributions. Sinks merge any number of them, in any mix.
 #[derive(Debug)]
 pub enum Contents {
     /// Groups.
@@ -31,8 +30,27 @@ pub enum Contents {
     Rows(Rows),
     /// A finished build: an array, a bitmap or a hash table.
     Build(Box<Build>),
-    /// The finished rows of the whole pipeline, kept on a device: columns of [`tandem_column::Data::Remote`].
-    Kept(Table),
+    /// Finished rows that a device keeps.
+    Kept(Kept),
+}
+
+/// Finished rows that a device keeps, and the way back. Alone, they are the pipeline's output and stay where they are. Beside
+/// other contributions they cannot be merged (an average is no longer a sum and a count), and are recalled.
+#[derive(Debug)]
+pub struct Kept {
+    /// The rows: columns of [`tandem_column::Data::Remote`].
+    pub table: Table,
+    /// Gives what they are made of.
+    pub recall: Box<dyn Recall>,
+}
+
+/// Gives what a device made finished rows of.
+pub trait Recall: fmt::Debug + Send {
+    /// Returns the same share of the rows as groups or rows, which the job's sink merges.
+    ///
+    /// # Errors
+    /// Device or unsupported if the device fails or has failed: the job has to be computed again.
+    fn recall(&self, job: &Job) -> Result<Contribution>;
 }
 
 /// What a pipeline leaves behind.
@@ -69,8 +87,18 @@ impl Counter {
 
 impl Contribution {
     /// Makes the contribution of a place that counts no steps.
-    pub fn new(contents: Contents, rows: u64) -> Contribution {
+    pub(crate) fn new(contents: Contents, rows: u64) -> Contribution {
         Contribution { contents, rows, unmatched: false, counters: Vec::new() }
+    }
+
+    /// Makes what a device keeps something that can be merged.
+    pub(crate) fn recall(&mut self, job: &Job) -> Result<()> {
+        if let Contents::Kept(kept) = &self.contents {
+            let Contribution { contents, rows, .. } = kept.recall.recall(job)?;
+            // Of finished groups, only these were counted; of an order, rows behind those that are wanted are gone.
+            (self.contents, self.rows) = (contents, self.rows.max(rows));
+        }
+        Ok(())
     }
 }
 
@@ -110,7 +138,6 @@ impl Contents {
     pub(crate) fn into_rows(self) -> Result<Rows> {
         match self {
             Contents::Rows(rows) => Ok(rows),
-            Contents::Kept(_) => Err(Error::internal("finished rows stand alone")),
             _ => Err(Error::internal("a contribution to another sink")),
         }
     }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use tandem_column::Result;
-use tandem_plan::{PhysicalStep, SinkPlan};
+use tandem_plan::SinkPlan;
 
 use crate::{
     Contents, Contribution, Job, ParallelTasks, PipelineOutput, Reservation,
@@ -16,13 +16,9 @@ use crate::{
     sink::Finishing,
 };
 
-/// What one step did.
+/// What one step of a physical pipeline did, or its sink.
 #[derive(Clone, Debug, Default)]
 pub struct StepMetrics {
-    /// The pipeline's step that it is, or is a part of; `None` is the sink.
-    pub of: Option<usize>,
-    /// The step, for people.
-    pub label: String,
     /// Rows that came in.
     pub rows_in: u64,
     /// Rows that went out.
@@ -39,13 +35,17 @@ impl Job {
     /// Merges all contributions into the output; tells what each step did.
     ///
     /// # Errors
-    /// Overflow of a sum, an exhausted memory budget, or what a residual expression raises.
+    /// Overflow of a sum, an exhausted memory budget, what a residual expression raises, or what fails a device that has to
+    /// give back what it kept.
     pub fn finish(
         &self,
         mut all: Vec<Contribution>,
         parallel: ParallelTasks<'_>,
     ) -> Result<(PipelineOutput, Vec<StepMetrics>)> {
         self.emit_unmatched(&mut all)?;
+        if all.len() > 1 {
+            all.iter_mut().try_for_each(|contribution| contribution.recall(self))?;
+        }
         let began = Instant::now();
         let steps = &self.physical.body.steps;
         let mut counters = vec![Counter::default(); steps.len() + 1];
@@ -63,22 +63,18 @@ impl Job {
         let bytes = held.iter().map(Reservation::bytes).sum::<usize>().saturating_mul(self.sink.copies());
         let _copies = Reservation::take(&self.settings.memory, "the result of a pipeline", bytes)?;
         let output = match contents.as_slice() {
-            [Contents::Kept(table)] => PipelineOutput::Rows(table.clone()),
+            [Contents::Kept(kept)] => PipelineOutput::Rows(kept.table.clone()),
             _ => self.sink.finish(contents, &Finishing { schema: &self.physical.schema, parallel })?,
         };
-        let metrics = |(step, counter): (&PhysicalStep, &Counter)| StepMetrics {
-            of: Some(step.of),
-            label: step.label.clone(),
+        let metrics = |counter: &Counter| StepMetrics {
             rows_in: counter.rows_in,
             rows_out: counter.rows_out,
             time: counter.time,
             bytes: 0,
             counted,
         };
-        let mut metrics: Vec<StepMetrics> = steps.iter().zip(&counters).map(metrics).collect();
+        let mut metrics: Vec<StepMetrics> = counters[..steps.len()].iter().map(metrics).collect();
         metrics.push(StepMetrics {
-            of: None,
-            label: self.physical.sink.name().into(),
             rows_in,
             rows_out: output.rows() as u64,
             time: counters.last().map_or(Duration::ZERO, |sink| sink.time) + began.elapsed(),

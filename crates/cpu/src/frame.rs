@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The build row of an active row that has no match.
-pub const NO_MATCH: u32 = u32::MAX;
+pub(crate) const NO_MATCH: u32 = u32::MAX;
 
 /// How the build rows of a lookup are known.
 #[derive(Clone, Debug)]
@@ -291,7 +291,7 @@ pub(crate) fn fetch_validity(validity: &Bitmap, rows: RowRun<'_>) -> Option<Vec<
 }
 
 /// Fetches a column's values for row numbers, null for [`NO_MATCH`].
-pub fn fetch_matches(column: &Column, rows: &[u32]) -> Vector {
+pub(crate) fn fetch_matches(column: &Column, rows: &[u32]) -> Vector {
     if !rows.contains(&NO_MATCH) {
         return fetch(column, RowRun::List(rows));
     }
@@ -305,4 +305,11 @@ pub fn fetch_matches(column: &Column, rows: &[u32]) -> Vector {
         *valid &= (*row != NO_MATCH) as u8;
     }
     vector
+}
+
+impl Vector {
+    /// Fetches a column's values for row numbers, null for `u32::MAX`.
+    pub fn fetch(column: &Column, rows: &[u32]) -> Vector {
+        fetch_matches(column, rows)
+    }
 }

@@ -130,7 +130,7 @@ impl Job {
             if self.has_enough() {
                 return Ok(());
             }
-            self.settings.check()?;
+            self.settings.cancel.check()?;
             let count = self.settings.vector_rows().min(end - start);
             let (state, counters) = (&mut worker.selection, &mut worker.contribution.counters);
             match self.first.apply_run(part, start, count, &covered, state, counters) {

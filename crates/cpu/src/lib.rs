@@ -28,13 +28,12 @@ mod sink;
 mod support;
 mod vector;
 
-pub use arrange::{EntryOrder, arrange};
-pub use contribution::{Contents, Contribution, PipelineOutput};
+pub use arrange::EntryOrder;
+pub use contribution::{Contents, Contribution, Kept, PipelineOutput, Recall};
 pub use finish::StepMetrics;
-pub use frame::{NO_MATCH, fetch_matches};
+pub(crate) use frame::NO_MATCH;
 pub use job::{Job, Worker};
-pub use mask::code_bounds;
-pub use rows::{Rows, to_column, values_table};
+pub use rows::{Rows, values_table};
 pub use selector::VectorSelector;
 pub use settings::{ParallelTasks, Settings, Switches};
 pub use sink::{Best, Groups, Partial};

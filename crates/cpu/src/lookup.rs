@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use tandem_column::float_order;
 use tandem_plan::{Build, KeyIndex};
 
 use crate::{Values, Vector, hashed};
@@ -53,6 +54,22 @@ pub(crate) fn ints(vector: &Vector) -> std::borrow::Cow<'_, [i64]> {
         Values::Boolean(values) => values.iter().map(|v| i64::from(*v)).collect(),
         _ => (&[]).into(),
     }
+}
+
+/// Returns integers of the same order as a vector's values, `null` for what is null.
+pub(crate) fn ordinals(vector: &Vector, null: i64) -> Vec<i64> {
+    let mut ordinals = match &vector.values {
+        Values::Int(values) => values.clone(),
+        Values::Float(values) => values.iter().map(|value| float_order(*value)).collect(),
+        // Planning asks for numbers only.
+        _ => vec![null; vector.len()],
+    };
+    for (ordinal, valid) in ordinals.iter_mut().zip(vector.valid.iter().flatten()) {
+        if *valid == 0 {
+            *ordinal = null;
+        }
+    }
+    ordinals
 }
 
 /// Tells whether a vector holds integers or booleans.

@@ -76,19 +76,6 @@ fn code_range<T: Code>(base: i64, low: i64, high: i64) -> Option<(T, T)> {
     (first <= last).then(|| (T::truncate(first as u64), T::truncate((last - first) as u64)))
 }
 
-/// Translates a range of values to a first code, of so many bytes, and how many follow it; `None` if no code can be within.
-pub fn code_bounds(base: i64, width: usize, low: i64, high: i64) -> Option<(u64, u64)> {
-    fn bounds<T: Code>(base: i64, low: i64, high: i64) -> Option<(u64, u64)> {
-        code_range::<T>(base, low, high).map(|(first, span)| (first.widen(), span.widen()))
-    }
-    match width {
-        1 => bounds::<u8>(base, low, high),
-        2 => bounds::<u16>(base, low, high),
-        4 => bounds::<u32>(base, low, high),
-        _ => bounds::<u64>(base, low, high),
-    }
-}
-
 /// Keeps `low ≤ code ≤ low + span` of a run, or of what is left of it.
 fn mask_range<T: Code>(codes: &[T], low: T, span: T, fresh: bool, words: &mut [u64]) {
     #[cfg(target_arch = "x86_64")]

@@ -13,7 +13,7 @@ use std::{
 };
 
 use tandem_column::{Result, Type};
-use tandem_pipeline::{JoinKind, SlotId, UserFunction, scalar::pattern::Patterns};
+use tandem_pipeline::{Expr, JoinKind, SlotId, UserFunction, scalar::pattern::Patterns};
 use tandem_plan::{Build, PhysicalProbe};
 
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
     evaluate::{self, Slots},
     frame::{Frame, Matches, NO_MATCH, fetch_matches, text_bytes},
     kernel::RowRun,
-    lookup,
+    lookup::{self, ordinals},
     settings::Settings,
 };
 
@@ -58,16 +58,17 @@ impl ProbeStep {
     ) -> Result<()> {
         let keys =
             self.probe.keys.iter().map(|key| evaluate::evaluate(key, &frame, functions)).collect::<Result<Vec<_>>>()?;
-        let single = self.probe.residual.is_none() && (self.build.is_unique() || self.only_existence());
-        let first = self.build.is_unique() || single;
+        let single = self.residual().is_none() && (self.build.is_unique() || self.only_existence());
+        let first = self.build.is_unique() || single && self.probe.narrowing.is_none();
         let asked = lookup::Asked { null_equals_null: self.probe.null_equals_null, first };
-        let found = lookup::find(&self.build, &keys, frame.count(), asked);
+        let mut found = lookup::find(&self.build, &keys, frame.count(), asked);
+        self.narrow(&frame, &mut found)?;
         if single {
             return self.run_single(frame, &keys, &found, next);
         }
         let mut hit = vec![0u8; frame.count()];
         self.pairs(&frame, &found, functions, &mut |pairs_of, entries| {
-            settings.check()?;
+            settings.cancel.check()?;
             if self.probe.kind != JoinKind::Inner {
                 pairs_of.iter().for_each(|position| hit[*position as usize] = 1);
             }
@@ -94,6 +95,29 @@ impl ProbeStep {
             }
             JoinKind::Semi | JoinKind::Anti | JoinKind::Mark => self.existence(frame, &keys, hit, next),
         }
+    }
+
+    /// Returns what pairs have to fulfil once they are found.
+    fn residual(&self) -> Option<&Expr> {
+        match &self.probe.narrowing {
+            Some(narrowing) => narrowing.rest.as_ref(),
+            None => self.probe.residual.as_ref(),
+        }
+    }
+
+    /// Leaves, of the entries that each row's key has, those that inequalities do not exclude.
+    fn narrow(&self, frame: &Frame<'_>, found: &mut [(u32, u32)]) -> Result<()> {
+        let (Some(narrowing), Some(order)) = (&self.probe.narrowing, &self.build.order) else { return Ok(()) };
+        for condition in &narrowing.conditions {
+            let vector = frame.vector(condition.slot)?;
+            let values = ordinals(&vector, 0);
+            let entries = found.iter_mut().zip(values.iter()).enumerate().filter(|(_, (range, _))| range.0 < range.1);
+            for (row, (range, value)) in entries {
+                // Nothing is less or greater than null.
+                *range = if vector.is_valid(row) { order.narrow(*range, condition, *value) } else { (0, 0) };
+            }
+        }
+        Ok(())
     }
 
     /// Tells whether the rows that come out depend only on whether a match exists.
@@ -180,7 +204,7 @@ impl ProbeStep {
     ) -> Result<()> {
         let (mut positions, mut entries) = (Vec::with_capacity(PAIRS), Vec::with_capacity(PAIRS));
         let mut flush = |positions: &mut Vec<u32>, entries: &mut Vec<u32>| -> Result<()> {
-            if let (Some(residual), false) = (&self.probe.residual, positions.is_empty()) {
+            if let (Some(residual), false) = (self.residual(), positions.is_empty()) {
                 let text = frame.layout.text();
                 let pairs = Pairs { frame, first: self.probe.first, positions, entries, build: &self.build, text };
                 let kept = evaluate::select(residual, &pairs, functions)?;

@@ -9,6 +9,7 @@ use tandem_pipeline::{Slot, SlotId, Value};
 
 use crate::{
     MemoryBudget, Reservation, Values, Vector, arrange::validity, evaluate::Slots, parallel, settings::ParallelTasks,
+    sink::FirstRows,
 };
 
 /// Rows of some values, in chunks that remember their morsel.
@@ -22,6 +23,8 @@ pub struct Rows {
     pub sorted: bool,
     /// How many rows were left when some were dropped last.
     pub(crate) kept: usize,
+    /// What tells rows apart that are not among the first of their partition, of a window that wants only those.
+    pub(crate) first: Option<Box<FirstRows>>,
 }
 
 /// Rows of one morsel.
@@ -41,6 +44,7 @@ impl Rows {
             reservation: Reservation::new(budget, what),
             sorted: false,
             kept: 0,
+            first: None,
         }
     }
 
@@ -174,25 +178,29 @@ pub(crate) fn part_ranges(rows: usize) -> Vec<Range<usize>> {
     (0..rows).step_by(PART_ROWS / 4).map(|start| start..rows.min(start + PART_ROWS / 4)).collect()
 }
 
-/// Makes a column of a vector's values, without block statistics.
-pub fn to_column(vector: &mut Vector, kind: &Type) -> Column {
-    vector.clear_nulls();
-    let valid = validity(vector.valid.as_ref());
-    match &vector.values {
-        Values::Boolean(values) => Column::from_offsets(kind.clone(), 0, Codes::U8(Buffer::from_slice(values)), valid),
-        Values::Int(values) => Column::from_i64(kind.clone(), AlignedVec::from(values.as_slice()), valid),
-        Values::Wide(values) => Column::from_i128(kind.clone(), AlignedVec::from(values.as_slice()), valid),
-        Values::Float(values) if *kind == Type::Float32 => {
-            Column::from_f32(values.iter().map(|v| *v as f32).collect::<AlignedVec<f32>>(), valid)
-        }
-        Values::Float(values) => Column::from_f64(AlignedVec::from(values.as_slice()), valid),
-        Values::Code { codes, dictionary } => {
-            Column::from_codes(kind.clone(), Codes::U32(Buffer::from_slice(codes)), dictionary.clone(), valid)
-        }
-        Values::Bytes(values) => {
-            let (offsets, bytes) = values.parts();
-            let offsets: AlignedVec<u64> = offsets.iter().map(|o| *o as u64).collect();
-            Column::from_bytes(kind.clone(), offsets.into(), Buffer::from_slice(bytes), valid)
+impl Vector {
+    /// Makes a column of the values, without block statistics.
+    pub fn to_column(&mut self, kind: &Type) -> Column {
+        self.clear_nulls();
+        let valid = validity(self.valid.as_ref());
+        match &self.values {
+            Values::Boolean(values) => {
+                Column::from_offsets(kind.clone(), 0, Codes::U8(Buffer::from_slice(values)), valid)
+            }
+            Values::Int(values) => Column::from_i64(kind.clone(), AlignedVec::from(values.as_slice()), valid),
+            Values::Wide(values) => Column::from_i128(kind.clone(), AlignedVec::from(values.as_slice()), valid),
+            Values::Float(values) if *kind == Type::Float32 => {
+                Column::from_f32(values.iter().map(|v| *v as f32).collect::<AlignedVec<f32>>(), valid)
+            }
+            Values::Float(values) => Column::from_f64(AlignedVec::from(values.as_slice()), valid),
+            Values::Code { codes, dictionary } => {
+                Column::from_codes(kind.clone(), Codes::U32(Buffer::from_slice(codes)), dictionary.clone(), valid)
+            }
+            Values::Bytes(values) => {
+                let (offsets, bytes) = values.parts();
+                let offsets: AlignedVec<u64> = offsets.iter().map(|o| *o as u64).collect();
+                Column::from_bytes(kind.clone(), offsets.into(), Buffer::from_slice(bytes), valid)
+            }
         }
     }
 }
@@ -261,7 +269,7 @@ fn to_part(schema: &[Field], chunks: Vec<Chunk>, shared: &[bool]) -> PartWithRan
         vectors.iter_mut().zip(&chunk.vectors).for_each(|(to, from)| to.append(from));
     }
     vectors.iter_mut().zip(shared).filter(|(_, shared)| !**shared).for_each(|(vector, _)| vector.decode());
-    let columns = vectors.iter_mut().zip(schema).map(|(vector, field)| Arc::new(to_column(vector, &field.kind)));
+    let columns = vectors.iter_mut().zip(schema).map(|(vector, field)| Arc::new(vector.to_column(&field.kind)));
     let columns: Vec<Arc<Column>> = columns.collect();
     let range = |column: &Arc<Column>| match column.data {
         Data::Int { .. } => {

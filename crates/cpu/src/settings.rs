@@ -1,13 +1,10 @@
 //! What a query may use, and how it runs.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::Arc;
 
-use tandem_column::Result;
+use tandem_column::{Cancel, Result};
 
-use crate::{Error, MemoryBudget};
+use crate::MemoryBudget;
 
 /// Runs tasks `0..n` on all workers and waits.
 pub type ParallelTasks<'a> = &'a (dyn Fn(usize, &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()> + Sync);
@@ -28,25 +25,26 @@ impl Default for Switches {
     }
 }
 
-/// What a query may use, and how it runs: given to its planning and to all of its jobs.
+/// What a query may use, and how it runs: given to its planning and to all of its jobs, wherever they run.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// What tests change.
     pub switches: Switches,
     /// What the query may collect.
     pub memory: Arc<MemoryBudget>,
-    /// Set from outside to stop the query: looked at before every vector and every batch of pairs.
-    pub stop: Arc<AtomicBool>,
+    /// Stops the query from outside: looked at before every vector and every batch of pairs.
+    pub cancel: Cancel,
+}
+
+impl From<Switches> for Settings {
+    fn from(switches: Switches) -> Settings {
+        Settings { switches, ..Settings::default() }
+    }
 }
 
 impl Settings {
     /// Returns the rows of one vector.
     pub(crate) fn vector_rows(&self) -> usize {
         self.switches.vector_rows.max(1)
-    }
-
-    /// Fails if the query was asked to stop.
-    pub(crate) fn check(&self) -> Result<()> {
-        if self.stop.load(Ordering::Relaxed) { Err(Error::cancelled()) } else { Ok(()) }
     }
 }

@@ -52,8 +52,8 @@ fn pipeline_supported(query: &Query, pipeline: &Pipeline) -> Result<()> {
         }
         Sink::Aggregate { aggregates, .. } => {
             for aggregate in aggregates {
-                let kind = aggregate.argument.map(|slot| &pipeline.slots[slot].kind);
-                if kind == Some(&Type::Null) {
+                let arguments = aggregate.argument.into_iter().chain(aggregate.second);
+                if arguments.into_iter().any(|slot| pipeline.slots[slot].kind == Type::Null) {
                     return Err(Error::unsupported("aggregates of an untyped null run on the host"));
                 }
             }

@@ -1,11 +1,14 @@
-//! Generators of benchmark data: the Star Schema Benchmark by ourselves, TPC-H through the crate `tpchgen`.
+//! Generators of benchmark data: the Star Schema Benchmark and the tables of the db-benchmark by ourselves, TPC-H through the crate
+//! `tpchgen`.
 //!
 //! Every table is a `TableSource`: groups of about a million rows, each of which can be made alone, in any order, on any
 //! thread, and always comes out the same. Two outputs share it: one zstd Parquet file per table ([`write_ssb`],
-//! [`write_tpch`]) and resident tables ([`ssb_tables`], [`tpch_tables`]). Memory is bounded by one group per thread.
+//! [`write_tpch`], [`write_h2o`]) and resident tables ([`ssb_tables`], [`tpch_tables`], [`h2o_tables`]). Memory is bounded by one group per thread.
 
 #![forbid(unsafe_code)]
 
+mod columns;
+mod h2o;
 mod parquet_file;
 mod random;
 mod resident;
@@ -23,6 +26,10 @@ use source::TableSource;
 pub const SMALLEST_SF: f64 = 0.01;
 /// Largest scale factor: keys other than the order key still fit 32 bits with room to spare.
 pub const LARGEST_SF: f64 = 10_000.0;
+/// The fewest rows of the db-benchmark's tables: a row at least for each of a hundred groups.
+pub const FEWEST_ROWS: u64 = 100;
+/// The most rows of the db-benchmark's tables: keys fit 32 bits.
+pub const MOST_ROWS: u64 = 1_000_000_000;
 /// The seed used where none is given.
 pub const DEFAULT_SEED: u64 = 42;
 
@@ -31,7 +38,9 @@ pub const DEFAULT_SEED: u64 = 42;
 pub struct GeneratorOptions {
     /// The scale factor, from [`SMALLEST_SF`] to [`LARGEST_SF`].
     pub sf: f64,
-    /// Chooses the data of SSB; the same seed gives the same data whatever `threads`. TPC-H has a seed of its own.
+    /// Rows of the db-benchmark's largest tables, from [`FEWEST_ROWS`] to [`MOST_ROWS`]; the others have a scale factor.
+    pub rows: u64,
+    /// Chooses the data of SSB and of the db-benchmark; the same seed gives the same data whatever `threads`. TPC-H has a seed of its own.
     pub seed: u64,
     /// How many threads work, at least one.
     pub threads: usize,
@@ -40,7 +49,7 @@ pub struct GeneratorOptions {
 impl Default for GeneratorOptions {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-        GeneratorOptions { sf: 1.0, seed: DEFAULT_SEED, threads }
+        GeneratorOptions { sf: 1.0, rows: 10_000_000, seed: DEFAULT_SEED, threads }
     }
 }
 
@@ -78,6 +87,24 @@ pub fn write_tpch(options: &GeneratorOptions, dir: &Path, progress: &Progress<'_
     write(&tpch::sources(options.sf), options, dir, progress)
 }
 
+/// Writes the five tables of the db-benchmark to `dir`, one Parquet file each; makes `dir` where it is missing.
+///
+/// # Errors
+/// As [`write_ssb`], of rows instead of a scale factor.
+pub fn write_h2o(options: &GeneratorOptions, dir: &Path, progress: &Progress<'_>) -> Result<Vec<TableFile>> {
+    check(options)?;
+    write(&h2o::sources(options), options, dir, progress)
+}
+
+/// Writes the table of the db-benchmark's group-by questions alone.
+///
+/// # Errors
+/// As [`write_h2o`].
+pub fn write_h2o_groups(options: &GeneratorOptions, dir: &Path, progress: &Progress<'_>) -> Result<Vec<TableFile>> {
+    check(options)?;
+    write(&h2o::group_sources(options), options, dir, progress)
+}
+
 /// Generates the five SSB tables straight into resident columns.
 ///
 /// # Errors
@@ -96,11 +123,26 @@ pub fn tpch_tables(options: &GeneratorOptions, progress: &Progress<'_>) -> Resul
     load(&tpch::sources(options.sf), options, progress)
 }
 
-/// Checks that the scale factor is in range.
+/// Generates the five tables of the db-benchmark straight into resident columns.
+///
+/// # Errors
+/// A number of rows out of range.
+pub fn h2o_tables(options: &GeneratorOptions, progress: &Progress<'_>) -> Result<Vec<(String, Table)>> {
+    check(options)?;
+    load(&h2o::sources(options), options, progress)
+}
+
+/// Checks that the scale factor and the number of rows are in range.
 ///
 /// # Errors
 /// A sentence that says what the range is.
 pub fn check(options: &GeneratorOptions) -> Result<()> {
+    if !(FEWEST_ROWS..=MOST_ROWS).contains(&options.rows) {
+        return Err(Error::input(format!(
+            "The number of rows is out of range; give one from {FEWEST_ROWS} to {MOST_ROWS} instead of {}.",
+            options.rows
+        )));
+    }
     if (SMALLEST_SF..=LARGEST_SF).contains(&options.sf) {
         return Ok(());
     }

@@ -18,6 +18,8 @@ pub enum Use {
     Customer,
     Supplier,
     Part,
+    Group,
+    Join,
 }
 
 /// A family of streams, one per key.

@@ -7,10 +7,10 @@ use std::{
 };
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use tandem_generator::{Class, GeneratorOptions, TableFile, write_ssb, write_tpch};
+use tandem_generator::{Class, GeneratorOptions, TableFile, write_h2o, write_ssb, write_tpch};
 
 fn options(sf: f64, threads: usize) -> GeneratorOptions {
-    GeneratorOptions { sf, seed: 7, threads }
+    GeneratorOptions { sf, rows: 5000, seed: 7, threads }
 }
 
 fn names(dir: &Path) -> Vec<String> {
@@ -90,4 +90,19 @@ fn a_failed_write_leaves_no_partial_file() {
     fs::create_dir(dir.path().join("lineorder.parquet")).unwrap();
     assert!(write_ssb(&options(0.01, 2), dir.path(), &|_, _| ()).is_err());
     assert!(names(dir.path()).iter().all(|name| !name.ends_with(".partial")));
+}
+
+#[test]
+fn h2o_files_are_complete_and_deterministic() {
+    let (one, three) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let files = write_h2o(&options(1.0, 1), one.path(), &|_, _| ()).unwrap();
+    check(&files);
+    let rows: Vec<(&str, u64)> = files.iter().map(|file| (file.name.as_str(), file.rows)).collect();
+    assert_eq!(rows, [("small", 10), ("medium", 10), ("big", 5000), ("x", 5000), ("g1", 5000)]);
+    let again = write_h2o(&options(1.0, 3), three.path(), &|_, _| ()).unwrap();
+    for (a, b) in files.iter().zip(&again) {
+        assert!(fs::read(&a.path).unwrap() == fs::read(&b.path).unwrap(), "{} differs by threads", a.name);
+    }
+    let error = write_h2o(&GeneratorOptions { rows: 7, ..options(1.0, 1) }, three.path(), &|_, _| ()).unwrap_err();
+    assert_eq!(error.class, Class::Input);
 }

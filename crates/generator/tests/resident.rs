@@ -7,7 +7,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tandem_generator::{GeneratorOptions, Table, ssb_tables, tpch_tables, write_ssb};
 
 fn options(threads: usize) -> GeneratorOptions {
-    GeneratorOptions { sf: 0.2, seed: 3, threads }
+    GeneratorOptions { sf: 0.2, seed: 3, threads, ..GeneratorOptions::default() }
 }
 
 fn find<'a>(tables: &'a [(String, Table)], name: &str) -> &'a Table {
@@ -58,7 +58,9 @@ fn resident_ssb_equals_the_files() {
 
 #[test]
 fn resident_tpch_is_complete() {
-    let tables = tpch_tables(&GeneratorOptions { sf: 0.01, seed: 0, threads: 2 }, &|_, _| ()).unwrap();
+    let tables =
+        tpch_tables(&GeneratorOptions { sf: 0.01, seed: 0, threads: 2, ..GeneratorOptions::default() }, &|_, _| ())
+            .unwrap();
     let rows: Vec<_> = tables.iter().map(|(name, table)| (name.as_str(), table.rows())).collect();
     assert_eq!(
         rows,

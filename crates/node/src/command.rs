@@ -19,7 +19,7 @@ use tandem_pipeline::{
     Expr, Query, Slot, Source, Step,
     proto::{self as wire, decode},
 };
-use tandem_runtime::{Cancel, MemoryBudget, QueryInputs, QueryMetrics, RunOptions};
+use tandem_runtime::{Cancel, MemoryBudget, QueryInputs, QueryMetrics, RunOptions, Settings};
 use tandem_scan::{Hold, LoadMetrics, Loading, Split, SplitColumn};
 
 use crate::{
@@ -179,7 +179,8 @@ impl Command<'_> {
             Executor::Cpu => Vec::new(),
             Executor::Gpu => self.daemon.devices.chosen()?,
         };
-        let options = RunOptions { memory, cancel: self.cancel.clone(), devices, ..RunOptions::default() };
+        let settings = Settings { memory, cancel: self.cancel.clone(), ..Settings::default() };
+        let options = RunOptions { settings, devices, ..RunOptions::default() };
         let execution = self.daemon.runtime.execute(&query, &inputs, &options)?;
         drop((inputs, holds));
         self.trailer.compute_ns = nanoseconds(began);
@@ -364,7 +365,7 @@ impl Command<'_> {
             elapsed_ns: u64::try_from(pipeline.elapsed.as_nanos()).unwrap_or(u64::MAX),
             device: pipeline.device.as_ref().map_or(String::new(), |device| device.names.join(", ")),
             reason: pipeline.reason.clone().unwrap_or_default(),
-            notes: pipeline.notes.clone(),
+            notes: pipeline.outline.choices(),
         };
         self.trailer.pipelines = metrics.pipelines.iter().map(pipeline).collect();
     }

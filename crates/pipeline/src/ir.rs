@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use tandem_column::Type;
 
-use crate::{Expr, UserFunction};
+use crate::{Expr, UserFunction, Value};
 
 /// Index of a pipeline in [`Query::pipelines`].
 pub type PipelineId = usize;
@@ -60,7 +60,7 @@ pub enum Source {
     Table { table: String, columns: Vec<usize> }, // columns of a table that the execution's catalogue resolves by name
     Result { pipelines: Vec<PipelineId> },        // rows of earlier pipelines, one after the other (UNION ALL)
     Block { name: String },                       // Arrow rows handed in with the query, by name
-    Values { rows: Vec<Vec<crate::Value>> },      // literal rows; may have no columns (SELECT 1)
+    Values { rows: Vec<Vec<Value>> },             // literal rows; may have no columns (SELECT 1)
 }
 
 /// One fused operation on a row.
@@ -131,13 +131,19 @@ pub enum Phase {
     Final,   // states in, final values out; each aggregate's `argument` is its first state slot
 }
 
-/// One aggregate of a sink. A null argument never contributes (except to `CountRows`).
+/// One aggregate of a sink. A null argument never contributes (except to `CountRows`, `First` and `Nth`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregate {
     /// What is computed.
     pub function: AggregateFunction,
     /// The slot it is computed of; `None` only for `CountRows`.
     pub argument: Option<SlotId>,
+    /// The other slot of functions of pairs; where either is null, the row does not contribute.
+    pub second: Option<SlotId>,
+    /// The constant that a function takes; null for those that take none.
+    pub parameter: Value,
+    /// The order in which `Nth` and `JoinText` take rows; equal ones as they come in. Of distinct values, by the argument alone.
+    pub order: Vec<SortKey>,
     /// Only equal-free values count.
     pub distinct: bool,
     /// Only rows where this boolean slot is true contribute.
@@ -166,6 +172,25 @@ pub enum AggregateFunction {
     BoolAnd,
     BoolOr,
     First,              // any one non-deterministic value, nulls included
+    CovarianceSample,   // of pairs, `argument` y and `second` x, as are all up to `RegressionProducts`; null for fewer than two
+    CovariancePopulation,
+    Correlation,        // null for fewer than two pairs, where either side is constant or one mean is NaN; NaN where both are
+    RegressionSlope,    // of the line through the pairs, y by x; null for fewer than two, or where x is constant
+    RegressionIntercept, // as the slope
+    RegressionR2,       // the square of the correlation; null for fewer than two, or where either side is constant
+    RegressionAverageX,
+    RegressionAverageY,
+    RegressionSquaresX, // summed squared differences of x from its mean
+    RegressionSquaresY,
+    RegressionProducts, // summed products of both differences
+    BitAnd,             // of integers, in two's complement
+    BitOr,
+    BitXor,
+    Median,             // the middle value; of two, half their sum: decimals toward zero, all else as floats of their type
+    Quantile,           // at `parameter`, 0 to 1, of the values' order, between two linearly, in steps of 10⁻⁶; of floats
+    Nth,                // value at the place `parameter` in `order`, from 1, or −1 from its end; nulls included; null if there is none
+    JoinText,           // texts one behind the other in `order`, with `parameter` between
+    CountApproximate,   // of distinct values, by a sketch: see `crate::scalar::sketch`
 }
 
 /// One ordering key.
@@ -199,8 +224,8 @@ pub enum WindowFunction {
     PercentRank,                                      // (rank − 1) / (rows − 1), 0 for a single row
     CumeDist,                                         // rows up to the last peer / rows
     Ntile { buckets: u64 },                           // the number of its bucket, of as many of equal size; the first have one row more
-    Lag { slot: SlotId, offset: i64, default: Option<SlotId> }, // negative looks ahead; beyond the partition: `default` of this row, or null
-    Nth { slot: SlotId, place: i64, frame: WindowFrame }, // value of a row of the frame: 1 is the first, −1 the last; null if there is none
+    Lag { slot: SlotId, offset: i64, default: Option<SlotId>, ignore_nulls: bool }, // negative looks ahead; beyond the partition: `default` of this row, or null; ignoring nulls, only rows of a value count
+    Nth { slot: SlotId, place: i64, frame: WindowFrame, ignore_nulls: bool }, // value of a row of the frame: 1 is the first, −1 the last; null if there is none; ignoring nulls, of the rows of a value
     Aggregate { aggregate: Aggregate, frame: WindowFrame }, // over the frame around the row
 }
 

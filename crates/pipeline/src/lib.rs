@@ -7,6 +7,7 @@
 
 pub mod builtin;
 mod expr;
+mod fallible;
 mod function;
 pub mod interpret;
 mod ir;

@@ -5,7 +5,10 @@
 
 use tandem_column::{Repr, Type};
 
-use crate::{Arithmetic, ArithmeticOperator, Expr, SlotId, Value, scalar::decimal::power_of_ten};
+use crate::{
+    Arithmetic, ArithmeticOperator, DateField, Expr, Function, SlotId, Value,
+    scalar::{date, decimal::power_of_ten},
+};
 
 /// The integers from `low` to `high`.
 #[allow(missing_docs)]
@@ -105,6 +108,54 @@ pub fn of(expr: &Expr, slot: &dyn Fn(SlotId) -> (Type, Option<Range>)) -> Option
             let first = ranges.next()??;
             ranges.try_fold(first, |all, range| Some(all.union(range?)))
         }
+        Expr::Function { function: Function::Extract(field), arguments, .. } => {
+            let [input] = arguments.as_slice() else { return None };
+            of_field(*field, &kind_of(input, slot), of(input, slot))
+        }
+        Expr::Function { function: Function::Truncate(field), arguments, kind } => {
+            let [input] = arguments.as_slice() else { return None };
+            let range = of(input, slot)?;
+            let start = |value: i128| start_of(*field, &kind_of(input, slot), i64::try_from(value).ok()?);
+            Some(Range::new(start(range.low)?.into(), start(range.high)?.into())).filter(|range| fits(*range, kind))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the range of a field of dates or timestamps: years by theirs, other fields by the calendar.
+fn of_field(field: DateField, kind: &Type, input: Option<Range>) -> Option<Range> {
+    const DAY: i64 = 86_400;
+    let (per_day, spare) = match kind {
+        Type::Date => (1, 0),
+        // A zone is less than a day ahead or behind.
+        Type::Timestamp(unit, zone) => (DAY * unit.per_second(), i64::from(zone.is_some())),
+        _ => return None,
+    };
+    let year = |value: i128, spare: i64| {
+        let days = i64::try_from(value).ok()?.div_euclid(per_day).checked_add(spare)?;
+        date::extract(field, days).map(i128::from)
+    };
+    Some(match field {
+        DateField::Year => {
+            let range = input?;
+            Range::new(year(range.low, -spare)?, year(range.high, spare)?)
+        }
+        DateField::Quarter => Range::new(1, 4),
+        DateField::Month => Range::new(1, 12),
+        DateField::Week => Range::new(1, 53),
+        DateField::Day => Range::new(1, 31),
+        DateField::DayOfWeek => Range::new(0, 6),
+        DateField::DayOfYear => Range::new(1, 366),
+        DateField::Hour => Range::new(0, 23),
+        DateField::Minute | DateField::Second => Range::new(0, 59),
+    })
+}
+
+/// Returns the start of a field of a date, or of a timestamp without a zone, where it has one.
+fn start_of(field: DateField, kind: &Type, value: i64) -> Option<i64> {
+    match kind {
+        Type::Date => Some(date::truncate(field, value)),
+        Type::Timestamp(unit, None) => date::truncate_timestamp(field, value, *unit, None),
         _ => None,
     }
 }
@@ -143,4 +194,38 @@ fn exact(
         }
     }
     left.combine(a.operator, right)
+}
+
+#[cfg(test)]
+mod tests {
+    use tandem_column::TimeUnit;
+
+    use super::*;
+    use crate::{Slot, evaluate};
+
+    /// Fields of random dates and timestamps are in the range that their slot's range gives, and so are their starts.
+    #[test]
+    fn fields_of_dates_are_within_their_range() {
+        let fields = ["year", "quarter", "month", "week", "day", "hour", "minute", "second"];
+        let kinds = [(Type::Date, 1), (Type::Timestamp(TimeUnit::Second, None), 86_400)];
+        for (kind, per_day) in &kinds {
+            let slots = [Slot { name: String::new(), kind: kind.clone(), nullable: false }];
+            for (at, name) in fields.iter().flat_map(|field| ["extract", "truncate"].map(|name| (field, name))) {
+                let Some(function) = Function::from_name(&format!("{name}_{at}")) else { continue };
+                let result = function.natural_type(std::slice::from_ref(kind));
+                let expr = Expr::Function { function, arguments: vec![Expr::Slot(0)], kind: result };
+                for seed in 0..200i128 {
+                    let low = (seed * 7919 % 50_000 - 20_000) * per_day + seed % 59;
+                    let high = low + seed * 31 * per_day;
+                    let range = of(&expr, &|_| (kind.clone(), Some(Range::new(low, high))));
+                    let range = range.unwrap_or_else(|| panic!("{name}_{at} of {kind} has a range"));
+                    for value in [low, high, low + (high - low) / 3] {
+                        let found = evaluate(&expr, &[Value::Integer(value)], &slots, &[]);
+                        let Ok(Value::Integer(found)) = found else { panic!("{name}_{at} of {value}: {found:?}") };
+                        assert!(Range::only(found).within(range), "{name}_{at} of {value}: {found} in {range:?}");
+                    }
+                }
+            }
+        }
+    }
 }

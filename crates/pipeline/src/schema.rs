@@ -3,8 +3,8 @@
 use tandem_column::Type;
 
 use crate::{
-    Aggregate, AggregateFunction, Expr, JoinKind, Phase, Pipeline, Query, Sink, Slot, SlotId, Source, Step,
-    WindowFunction,
+    Aggregate, AggregateFunction, Expr, JoinKind, Overflow, Phase, Pipeline, Query, Sink, Slot, SlotId, Source, Step,
+    Value, WindowFunction,
 };
 
 impl Step {
@@ -124,7 +124,11 @@ impl Pipeline {
     fn aggregate_name(&self, aggregate: &Aggregate) -> String {
         let distinct = if aggregate.distinct { "distinct " } else { "" };
         match aggregate.argument {
-            Some(slot) => format!("{}({distinct}{})", aggregate.function.name(), self.slot_at_sink(slot).name),
+            Some(slot) => {
+                let name = |slot: SlotId| self.slot_at_sink(slot).name;
+                let second = aggregate.second.map_or_else(String::new, |slot| format!(", {}", name(slot)));
+                format!("{}({distinct}{}{second})", aggregate.function.name(), name(slot))
+            }
             None => format!("{}(*)", aggregate.function.name()),
         }
     }
@@ -138,8 +142,8 @@ impl Pipeline {
             Phase::Partial => {
                 let types = aggregate.function.state(&kind, &aggregate.kind);
                 let names = aggregate.function.state_names();
-                // Counts are never null, nor are the three states of a variance.
-                let counted = aggregate.function.is_count() || names.len() == 3;
+                // Counts are never null, nor are the moments of variances and pairs.
+                let counted = aggregate.function.is_count() || names.len() >= 3;
                 let column = |(kind, part): (Type, &&str)| Slot {
                     name: if part.is_empty() { name.clone() } else { format!("{name} {part}") },
                     nullable: !counted && *part != "count",
@@ -152,7 +156,7 @@ impl Pipeline {
                 let always = match aggregate.function {
                     function if function.is_count() => true,
                     AggregateFunction::Sum | AggregateFunction::Average => {
-                        never_empty && aggregate.overflow != crate::Overflow::Null
+                        never_empty && aggregate.overflow != Overflow::Null
                     }
                     AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::First => never_empty,
                     AggregateFunction::BoolAnd | AggregateFunction::BoolOr => never_empty,
@@ -275,6 +279,8 @@ impl WindowFunction {
             WindowFunction::Nth { slot, .. } => *slot = map(*slot),
             WindowFunction::Aggregate { aggregate, .. } => {
                 aggregate.argument = aggregate.argument.map(map);
+                aggregate.second = aggregate.second.map(map);
+                aggregate.order.iter_mut().for_each(|key| key.slot = map(key.slot));
                 aggregate.filter = aggregate.filter.map(map);
             }
             WindowFunction::RowNumber
@@ -289,22 +295,63 @@ impl WindowFunction {
 }
 
 impl Aggregate {
+    /// Makes an aggregate of all rows; of pairs, ordered or with a constant once that is set.
+    pub fn new(function: AggregateFunction, argument: Option<SlotId>, kind: Type) -> Aggregate {
+        let (second, parameter, order) = (None, Value::Null, Vec::new());
+        let (distinct, filter, overflow) = (false, None, Overflow::Error);
+        Aggregate { function, argument, second, parameter, order, distinct, filter, kind, overflow }
+    }
+
     /// Calls `visit` with every slot that the aggregate reads: in the final phase all of its states.
     pub fn visit_slots(&self, phase: Phase, visit: &mut dyn FnMut(SlotId)) {
         if let Some(argument) = self.argument {
             let states = if phase == Phase::Final { self.function.state_names().len() } else { 1 };
             (argument..argument.saturating_add(states)).for_each(&mut *visit);
         }
-        if let Some(filter) = self.filter {
-            visit(filter);
-        }
+        self.second.into_iter().chain(self.order.iter().map(|key| key.slot)).chain(self.filter).for_each(visit);
     }
 }
 
 impl AggregateFunction {
-    /// Tells whether this counts rows.
+    /// Tells whether this counts rows or values.
     pub fn is_count(self) -> bool {
-        matches!(self, AggregateFunction::CountRows | AggregateFunction::Count)
+        matches!(self, AggregateFunction::CountRows | AggregateFunction::Count | AggregateFunction::CountApproximate)
+    }
+
+    /// Tells whether this is computed of pairs of values.
+    pub fn is_of_pairs(self) -> bool {
+        use AggregateFunction::*;
+        matches!(
+            self,
+            CovarianceSample
+                | CovariancePopulation
+                | Correlation
+                | RegressionSlope
+                | RegressionIntercept
+                | RegressionR2
+                | RegressionAverageX
+                | RegressionAverageY
+                | RegressionSquaresX
+                | RegressionSquaresY
+                | RegressionProducts
+        )
+    }
+
+    /// Tells whether all values of a group are needed at once.
+    pub fn is_holistic(self) -> bool {
+        use AggregateFunction::*;
+        matches!(self, Median | Quantile | Nth | JoinText)
+    }
+
+    /// Tells whether rows may be taken in an order.
+    pub fn is_ordered(self) -> bool {
+        matches!(self, AggregateFunction::Nth | AggregateFunction::JoinText)
+    }
+
+    /// Tells whether a value that occurs twice changes nothing.
+    pub fn ignores_repetition(self) -> bool {
+        use AggregateFunction::*;
+        matches!(self, Min | Max | BoolAnd | BoolOr | BitAnd | BitOr | CountApproximate)
     }
 
     /// Tells whether this is a variance or deviation.
@@ -315,8 +362,10 @@ impl AggregateFunction {
 
     /// Returns the types of the columns that a partial aggregation leaves for the final one.
     ///
-    /// Counts: the count. Sum: the sum. Average: sum and count. Minimum, maximum, first, and, or: the value. Variance
-    /// and deviation: count, mean and summed squared differences from the mean.
+    /// Counts: the count. Sum: the sum. Average: sum and count. Minimum, maximum, first, and, or, xor: the value. Variance
+    /// and deviation: count, mean and summed squared differences from the mean. Of pairs: the count, both means, both sums of squared
+    /// differences and that of products. Those that need all values at once, and sketches, have none: they are not computed in
+    /// parts.
     pub fn state(self, argument: &Type, kind: &Type) -> Vec<Type> {
         use AggregateFunction::*;
         match self {
@@ -330,9 +379,16 @@ impl AggregateFunction {
             },
             Min | Max | First => vec![argument.clone()],
             BoolAnd | BoolOr => vec![Type::Boolean],
+            BitAnd | BitOr | BitXor => vec![kind.clone()],
             VarianceSample | VariancePopulation | DeviationSample | DeviationPopulation => {
                 vec![Type::Int64, Type::Float64, Type::Float64]
             }
+            Median | Quantile | Nth | JoinText | CountApproximate => Vec::new(),
+            pairs => pairs
+                .state_names()
+                .iter()
+                .map(|name| if *name == "count" { Type::Int64 } else { Type::Float64 })
+                .collect(),
         }
     }
 
@@ -344,6 +400,7 @@ impl AggregateFunction {
             VarianceSample | VariancePopulation | DeviationSample | DeviationPopulation => {
                 &["count", "mean", "squares"]
             }
+            pairs if pairs.is_of_pairs() => &["count", "mean_y", "mean_x", "squares_y", "squares_x", "products"],
             _ => &[""],
         }
     }

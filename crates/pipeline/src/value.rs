@@ -50,6 +50,14 @@ impl Value {
         }
     }
 
+    /// Returns the text, if it is one.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Returns the float that is held, if one is.
     pub fn as_float(&self) -> Option<f64> {
         match self {

@@ -2,7 +2,7 @@
 
 use tandem_pipeline::{Expr, JoinKind, Slot, SlotId};
 
-use crate::{Domain, Packed};
+use crate::{Domain, Narrowing, Packed};
 
 /// The steps of a physical pipeline, and what they read.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -99,8 +99,6 @@ pub enum Way {
 pub struct PhysicalStep {
     /// The pipeline's step that it is, or is a part of.
     pub of: usize,
-    /// The step, for people.
-    pub label: String,
     /// What it does.
     pub action: Action,
 }
@@ -148,6 +146,8 @@ pub struct PhysicalProbe {
     pub keys: Vec<Expr>,
     /// A further condition on a pair: sees the row's slots and, from `first` on, all payload.
     pub residual: Option<Expr>,
+    /// How entries that fulfil a part of the residual are searched; it says what is left of it.
+    pub narrowing: Option<Narrowing>,
     /// The first slot that the step adds; of `Mark`, the only one.
     pub first: SlotId,
     /// Null keys match null keys.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tandem_column::Column;
 use tandem_pipeline::Slot;
 
-use crate::{HashTable, Keys, Lookup, Set, Way};
+use crate::{HashTable, Keys, Lookup, RunOrder, Set, Way};
 
 /// A dense array may take this many bytes per key: about what a hash table and its keys take, with room for the gain.
 const DENSE_BYTES_PER_KEY: usize = 32;
@@ -32,6 +32,8 @@ pub struct Build {
     pub stored: usize,
     /// Every key has at most one entry.
     unique: bool,
+    /// The order of the entries of each key, where probes search it.
+    pub order: Option<RunOrder>,
 }
 
 /// How keys lead to the entries of a build.
@@ -61,7 +63,7 @@ impl Build {
             KeyIndex::Dense { .. } => false,
             KeyIndex::Hash(table) => table.unique,
         };
-        Build { rows, null_key, index, payload: Vec::new(), ranges: Vec::new(), stored, unique }
+        Build { rows, null_key, index, payload: Vec::new(), ranges: Vec::new(), stored, unique, order: None }
     }
 
     /// Adds a payload column, with the range of its integers or codes.
@@ -145,7 +147,8 @@ impl Build {
             KeyIndex::Dense { set, starts } => set.bits.len() + starts.len() * 4,
             KeyIndex::Hash(table) => table.byte_len(),
         };
-        index + self.payload.iter().map(|column| column.byte_len()).sum::<usize>()
+        let order = self.order.as_ref().map_or(0, RunOrder::byte_len);
+        index + order + self.payload.iter().map(|column| column.byte_len()).sum::<usize>()
     }
 }
 

@@ -22,6 +22,14 @@ pub(crate) enum Filter {
     General(Expr),
 }
 
+/// What a part of a predicate comes down to.
+pub(crate) struct Compiled {
+    /// The conjuncts that it is made of.
+    pub(crate) of: Vec<Expr>,
+    /// What runs; `None` if every row satisfies them.
+    pub(crate) filter: Option<Filter>,
+}
+
 /// All values that a slot may have.
 #[derive(Clone, Debug)]
 pub enum Candidates {
@@ -60,19 +68,20 @@ pub(crate) struct Compiler<'c> {
 
 impl Compiler<'_> {
     /// Compiles a predicate's conjuncts; `None` if it is false for every row.
-    pub(crate) fn compile(&self, expr: &Expr) -> Option<Vec<Filter>> {
-        let mut filters = Vec::new();
+    pub(crate) fn compile(&self, expr: &Expr) -> Option<Vec<Compiled>> {
+        let mut compiled = Vec::new();
         let mut conjuncts = vec![expr];
         while let Some(conjunct) = conjuncts.pop() {
             match conjunct {
                 Expr::And(list) => conjuncts.extend(list.iter().rev()),
                 Expr::Literal(Value::Boolean(true), _) => {}
                 Expr::Literal(..) => return None,
-                conjunct => filters.extend(self.compile_one(conjunct)?),
+                conjunct => {
+                    compiled.push(Compiled { of: vec![conjunct.clone()], filter: self.compile_one(conjunct)? });
+                }
             }
         }
-        merge_ranges(&mut filters)?;
-        Some(filters)
+        merge_ranges(compiled)
     }
 
     fn compile_one(&self, expr: &Expr) -> Option<Option<Filter>> {
@@ -119,30 +128,30 @@ impl Compiler<'_> {
 }
 
 /// Joins ranges of the same column; `None` if they exclude each other.
-fn merge_ranges(filters: &mut Vec<Filter>) -> Option<()> {
-    let mut merged: Vec<Filter> = Vec::new();
-    for filter in filters.drain(..) {
-        if let Filter::Between { column, low, high } = filter {
-            let same = merged.iter_mut().find_map(|f| match f {
-                Filter::Between { column: c, low, high } if *c == column => Some((low, high)),
-                _ => None,
-            });
-            match same {
-                Some((l, h)) => {
-                    *l = low.max(*l);
-                    *h = high.min(*h);
-                    if *l > *h {
-                        return None;
-                    }
+fn merge_ranges(compiled: Vec<Compiled>) -> Option<Vec<Compiled>> {
+    let mut merged: Vec<Compiled> = Vec::new();
+    for one in compiled {
+        let Some(Filter::Between { column, low, high }) = one.filter else {
+            merged.push(one);
+            continue;
+        };
+        let same = merged.iter_mut().find_map(|Compiled { of, filter }| match filter {
+            Some(Filter::Between { column: c, low, high }) if *c == column => Some((of, low, high)),
+            _ => None,
+        });
+        match same {
+            Some((of, l, h)) => {
+                of.extend(one.of);
+                *l = low.max(*l);
+                *h = high.min(*h);
+                if *l > *h {
+                    return None;
                 }
-                None => merged.push(filter),
             }
-        } else {
-            merged.push(filter);
+            None => merged.push(one),
         }
     }
-    *filters = merged;
-    Some(())
+    Some(merged)
 }
 
 /// Returns the filter that keeps the values at `kept` (offsets from `min`, ascending).

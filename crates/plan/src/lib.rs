@@ -1,7 +1,7 @@
 //! From a pipeline and statistics to a physical pipeline: plain data that the CPU runs, a generator renders as a kernel,
 //! the runtime places, and EXPLAIN prints.
 //!
-//! [`plan`] is the only way to a [`Physical`]. It reads the statistics of the source and the builds that exist, and makes
+//! [`plan`] is the only way to a [`Physical`]; [`outline`] says what it decides before the builds are there. It reads the statistics of the source and the builds that exist, and makes
 //! every choice that depends on them: predicates become ranges and sets of codes, probes of dense builds become filters on
 //! their key's column, group keys become places of an array, checks that can never fail are left out, blocks that no row
 //! survives are skipped. Executors add nothing to these choices; what only one of them needs (the bits of a set laid out for
@@ -14,6 +14,8 @@ mod build;
 mod domain;
 mod filter;
 mod hash;
+mod narrow;
+mod outline;
 mod planner;
 mod set;
 pub mod sink;
@@ -23,6 +25,8 @@ pub use build::{Build, KeyIndex, dense_domain};
 pub use domain::{Domain, has_nulls};
 pub use filter::{Candidates, Selector};
 pub use hash::{HashTable, Keys, Packed, spread};
-pub use planner::{Morsel, Physical, Planning, plan};
+pub use narrow::{Narrowing, RangeCondition, RunColumns, RunOrder};
+pub use outline::{Outline, OutlineItem, OutlineLine};
+pub use planner::{Morsel, Physical, Planning, outline, plan};
 pub use set::Set;
 pub use sink::SinkPlan;

@@ -8,8 +8,10 @@ use tandem_pipeline::{
 };
 
 use crate::{
-    Action, Body, Build, Domain, KeyIndex, Origin, PhysicalProbe, PhysicalStep, Selector, Set, SinkPlan, Way, domain,
-    filter::{self, Compiler, Filter},
+    Action, Body, Build, Domain, KeyIndex, Narrowing, Origin, PhysicalProbe, PhysicalStep, Selector, Set, SinkPlan,
+    Way, domain,
+    filter::{self, Compiled, Compiler, Filter},
+    outline::{Outline, OutlineItem, OutlineLine, dropped_checks, kept, waits_for},
     sink::{AggregatePlan, Bounds, BuildPlan, MaterializePlan, PartitionPlan, SortPlan, WindowPlan},
 };
 
@@ -36,8 +38,8 @@ pub struct Physical {
     pub skipped: usize,
     /// A later pipeline reads the rows, and these alone.
     pub read_later: bool,
-    /// The choices made, for people.
-    pub notes: Vec<String>,
+    /// The same in words.
+    pub outline: Outline,
 }
 
 /// A run of rows that one worker takes at once: at most a block.
@@ -53,7 +55,7 @@ pub struct Morsel {
 
 /// What planning asks others.
 pub struct Planning<'p> {
-    /// The builds that exist, by their pipelines.
+    /// The builds that are there, by their pipelines.
     pub builds: &'p dyn Fn(PipelineId) -> Option<Arc<Build>>,
     /// Tells whether a column of a named table is in ascending order.
     pub sorted: &'p dyn Fn(&str, usize) -> bool,
@@ -72,6 +74,23 @@ pub struct Planning<'p> {
 /// # Errors
 /// Unsupported for what no executor computes; internal if a build is missing.
 pub fn plan(query: &Query, id: PipelineId, table: &Table, planning: &Planning<'_>) -> Result<Physical> {
+    let planner = decide(query, id, table, planning);
+    match planner.waiting.is_empty() {
+        true => planner.finish(id),
+        false => Err(Error::internal("a probe's build is missing")),
+    }
+}
+
+/// Says what [`plan`] decides, before the query runs: what depends on builds that are not there yet waits for them.
+///
+/// # Errors
+/// Unsupported for what no executor computes.
+pub fn outline(query: &Query, id: PipelineId, table: &Table, planning: &Planning<'_>) -> Result<Outline> {
+    Ok(decide(query, id, table, planning).finish(id)?.outline)
+}
+
+/// Decides about each step in turn.
+fn decide<'q>(query: &'q Query, id: PipelineId, table: &'q Table, planning: &'q Planning<'q>) -> Planner<'q> {
     let pipeline = &query.pipelines[id];
     let mut planner = Planner::new(query, pipeline, table, planning);
     let mut columns = pipeline.source_columns();
@@ -79,15 +98,14 @@ pub fn plan(query: &Query, id: PipelineId, table: &Table, planning: &Planning<'_
         match step {
             Step::Filter(expr) => planner.filter(index, expr),
             Step::Let(exprs) => planner.add(index, columns, exprs),
-            Step::Probe(probe) => {
-                let build =
-                    (planning.builds)(probe.build).ok_or_else(|| Error::internal("a probe's build is missing"))?;
-                planner.probe(index, columns, probe, build);
-            }
+            Step::Probe(probe) => match (planning.builds)(probe.build) {
+                Some(build) => planner.probe(index, columns, probe, build),
+                None => planner.wait(index, columns, probe),
+            },
         }
         columns += step.adds();
     }
-    planner.finish(id)
+    planner
 }
 
 impl Physical {
@@ -115,18 +133,42 @@ impl Physical {
     }
 }
 
+/// What is decided of a step, or of a part of one.
+struct Decided {
+    of: usize,
+    text: String,
+    choice: Option<String>,
+    fate: Fate,
+}
+
+/// What becomes of a step.
+enum Fate {
+    /// It runs at the front, on codes; with the share of rows that it is likely to keep.
+    Front(f64, Action),
+    /// It runs where it is.
+    Runs(Action),
+    /// It need not run.
+    Removed,
+    /// It waits for its build.
+    Waits,
+}
+
 /// What is decided so far.
 struct Planner<'q> {
     query: &'q Query,
     pipeline: &'q Pipeline,
     table: &'q Table,
     planning: &'q Planning<'q>,
+    /// The source, each step and the sink in the words of the pipeline.
+    texts: Vec<String>,
     body: Body,
-    /// Filters on codes, which go first, each with the share of rows that it is likely to keep.
-    encoded: Vec<(f64, PhysicalStep)>,
+    decided: Vec<Decided>,
     sets: Vec<Arc<Set>>,
     builds: Vec<Arc<Build>>,
-    notes: Vec<String>,
+    /// Builds that are not there yet.
+    waiting: Vec<PipelineId>,
+    /// For each slot, whether its values depend on one of them.
+    open: Vec<bool>,
     /// A step before emits build rows at the end: later filters must see those too and stay in place.
     outer: bool,
     /// Some filter is false for every row.
@@ -153,78 +195,73 @@ impl<'q> Planner<'q> {
             pipeline,
             table,
             planning,
+            texts: pipeline.describe(query),
             body: Body { slots: pipeline.slots.clone(), domains, origins, lookups, steps },
-            encoded: Vec::new(),
+            decided: Vec::new(),
             sets: Vec::new(),
             builds: Vec::new(),
-            notes: Vec::new(),
+            waiting: Vec::new(),
+            open: vec![false; pipeline.slots.len()],
             outer: false,
             never: false,
             most_rows: table.rows(),
         }
     }
 
-    fn describe(&self, expr: &Expr) -> String {
-        expr.display(&self.pipeline.slots).to_string()
-    }
-
-    fn push(&mut self, of: usize, label: String, action: Action) {
-        self.body.steps.push(PhysicalStep { of, label, action });
+    /// Notes what was decided of a whole step.
+    fn push(&mut self, of: usize, choice: Option<String>, fate: Fate) {
+        let text = self.texts[of + 1].clone();
+        self.decided.push(Decided { of, text, choice, fate });
     }
 
     /// Plans a filter step.
     fn filter(&mut self, step: usize, expr: &Expr) {
-        let expr = domain::drop_checks(expr, &self.body.domains);
+        let rewritten = domain::drop_checks(expr, &self.body.domains);
+        let unchecked = dropped_checks(std::slice::from_ref(expr), std::slice::from_ref(&rewritten));
         // Statistics do not know the nulls of unmatched build rows, which reach this filter too.
-        let filters = match self.outer {
-            true => Some(vec![Filter::General(expr.clone())]),
-            false => {
-                let (slots, origins) = (&self.body.slots, &self.body.origins);
-                let compiler = Compiler { slots, origins, table: self.table, selector: self.planning.selector };
-                compiler.compile(&expr)
-            }
-        };
-        let Some(filters) = filters else {
-            self.notes.push(format!("no row satisfies {}", self.describe(&expr)));
+        if self.outer {
+            return self.push(step, unchecked, Fate::Runs(Action::Filter(rewritten)));
+        }
+        let (slots, origins) = (&self.pipeline.slots, &self.body.origins);
+        let compiler = Compiler { slots, origins, table: self.table, selector: self.planning.selector };
+        let Some(compiled) = compiler.compile(&rewritten) else {
             self.never = true;
-            return;
+            return self.push(step, Some("no row satisfies it".into()), Fate::Removed);
         };
-        for filter in filters {
-            let name = |column: usize| &self.body.slots[column].name;
-            let label = match &filter {
-                Filter::Between { column, low, high } if low == high => format!("filter {} at one code", name(*column)),
-                Filter::Between { column, low, high } => {
-                    format!("filter {} in a range of {} codes", name(*column), high.wrapping_sub(*low))
-                }
-                Filter::Member { column, set } => format!("filter {} in a set of {} codes", name(*column), set.len()),
-                Filter::General(expr) => format!("filter {}", self.describe(expr)),
+        for Compiled { of, filter } in compiled {
+            let display = |expr: &Expr| expr.display_with(slots, &self.query.functions).to_string();
+            let text = format!("filter {}", of.iter().map(display).collect::<Vec<_>>().join(" and "));
+            let (choice, fate) = match filter {
+                None => (Some("every row satisfies it".into()), Fate::Removed),
+                Some(Filter::General(expr)) => (unchecked.clone(), Fate::Runs(Action::Filter(expr))),
+                Some(filter) => (kept(&filter, slots, &self.body.domains), self.select(filter)),
             };
-            self.select(step, label, filter);
+            self.decided.push(Decided { of: step, text, choice, fate });
         }
     }
 
     /// Puts a filter where it runs: on codes at the very front, others where they are.
-    fn select(&mut self, of: usize, label: String, filter: Filter) {
+    fn select(&mut self, filter: Filter) -> Fate {
         // As if values were spread evenly.
         let span = |low: i64, high: i64| high as f64 - low as f64 + 1.0;
         let whole =
             |column: usize| self.body.domains[column].range.map_or(f64::INFINITY, |(low, high)| span(low, high));
-        let (kept, action) = match filter {
-            Filter::General(expr) => return self.push(of, label, Action::Filter(expr)),
+        match filter {
+            Filter::General(expr) => Fate::Runs(Action::Filter(expr)),
             Filter::Between { column, low, high } => {
-                (span(low, high) / whole(column), Action::Between { column, low, high })
+                Fate::Front(span(low, high) / whole(column), Action::Between { column, low, high })
             }
             Filter::Member { column, set } => {
                 let kept = set.len() as f64 / whole(column);
                 self.sets.push(set);
-                (kept, Action::Member { column, set: self.sets.len() - 1 })
+                Fate::Front(kept, Action::Member { column, set: self.sets.len() - 1 })
             }
-        };
-        self.encoded.push((kept, PhysicalStep { of, label, action }));
+        }
     }
 
     /// Plans a step that adds slots.
     fn add(&mut self, step: usize, first: SlotId, exprs: &[Expr]) {
+        let given = exprs;
         let exprs: Vec<Expr> = exprs.iter().map(|expr| domain::drop_checks(expr, &self.body.domains)).collect();
         for (i, expr) in exprs.iter().enumerate() {
             let domains = &self.body.domains;
@@ -246,9 +283,10 @@ impl<'q> Planner<'q> {
                 },
             };
             self.body.domains[first + i] = domain;
+            self.open[first + i] = expr.slots().into_iter().any(|slot| self.open[slot]);
         }
-        let text: Vec<String> = exprs.iter().map(|expr| self.describe(expr)).collect();
-        self.push(step, format!("let {}", text.join(", ")), Action::Let { first, exprs });
+        let choice = dropped_checks(given, &exprs);
+        self.push(step, choice, Fate::Runs(Action::Let { first, exprs }));
     }
 
     /// Returns the slots with what is known of their nulls.
@@ -275,19 +313,17 @@ impl<'q> Planner<'q> {
                 dictionary: column.dictionary().cloned(),
             };
         }
-        let name = format!("probe {} {}", probe.kind.name(), probe.build);
-        if self.probe_directly(step, probe, &build, &name) {
+        if self.probe_directly(step, probe, &build) {
             return;
         }
-        if probe.kind.emits_build_rows() {
-            self.outer = true;
-            self.body.domains[..first].iter_mut().for_each(|domain| domain.nullable = true);
-        }
+        self.keep_unmatched(first, probe);
         let most = if build.is_unique() { 1 } else { build.rows.max(1) };
         self.most_rows = self.most_rows.saturating_mul(most).saturating_add(build.rows);
-        self.notes.push(format!("{name}: {}", build.note()));
-        let keys: Vec<String> = probe.keys.iter().map(|key| self.describe(key)).collect();
-        let label = format!("{name} on {}", keys.join(", "));
+        let payload: Vec<_> = build.payload.iter().map(|column| column.kind.clone()).collect();
+        let search = |order| Narrowing::new(order, probe, first, &self.body.slots, &payload);
+        let narrowing = build.order.as_ref().and_then(search);
+        let searched = if narrowing.is_some() { ", searched by inequality" } else { "" };
+        let choice = Some(format!("{}{searched}", build.note()));
         self.body.lookups.push(build.lookup(None));
         self.builds.push(build);
         let physical = PhysicalProbe {
@@ -295,16 +331,34 @@ impl<'q> Planner<'q> {
             kind: probe.kind,
             keys: probe.keys.iter().map(|key| domain::drop_checks(key, &self.body.domains)).collect(),
             residual: probe.residual.clone(),
+            narrowing,
             first,
             null_equals_null: probe.null_equals_null,
             null_aware: probe.null_aware,
         };
-        self.push(step, label, Action::Probe(physical));
+        self.push(step, choice, Fate::Runs(Action::Probe(physical)));
+    }
+
+    /// Leaves a probe, and what depends on its payload, until its build is there.
+    fn wait(&mut self, step: usize, first: SlotId, probe: &Probe) {
+        self.open[first..first + Step::Probe(probe.clone()).adds()].fill(true);
+        self.keep_unmatched(first, probe);
+        self.most_rows = usize::MAX;
+        self.waiting.push(probe.build);
+        self.push(step, Some(waits_for(&[probe.build])), Fate::Waits);
+    }
+
+    /// Notes what a probe that emits build rows at the end means for what comes before and behind it.
+    fn keep_unmatched(&mut self, first: SlotId, probe: &Probe) {
+        if probe.kind.emits_build_rows() {
+            self.outer = true;
+            self.body.domains[..first].iter_mut().for_each(|domain| domain.nullable = true);
+        }
     }
 
     /// Turns an inner or semi probe of a dense build by a source column into a filter; its payload is then found by the
     /// column's value alone.
-    fn probe_directly(&mut self, step: usize, probe: &Probe, build: &Arc<Build>, name: &str) -> bool {
+    fn probe_directly(&mut self, step: usize, probe: &Probe, build: &Arc<Build>) -> bool {
         let (KeyIndex::Unique(set), [Expr::Slot(key)], None) = (&build.index, probe.keys.as_slice(), &probe.residual)
         else {
             return false;
@@ -319,22 +373,20 @@ impl<'q> Planner<'q> {
             self.body.lookups.push(build.lookup(Some(Way::Column { column, min: set.min })));
             self.builds.push(build.clone());
         }
-        let key_name = self.body.slots[*key].name.clone();
-        match filter::membership(column, self.table, set) {
+        let (slots, note) = (&self.pipeline.slots, build.note());
+        let name = &slots[*key].name;
+        let (choice, fate) = match filter::membership(column, self.table, set) {
             None => {
-                self.notes.push(format!("{name}: no row has a match"));
                 self.never = true;
+                ("no row has a match".to_string(), Fate::Removed)
             }
-            Some(None) => self.notes.push(format!("{name}: {}; every {key_name} has a match", build.note())),
+            Some(None) => (format!("{note}; every {name} has a match"), Fate::Removed),
             Some(Some(filter)) => {
-                let how = match &filter {
-                    Filter::Between { .. } => format!("matches of {key_name} are one range of its values"),
-                    _ => format!("matches of {key_name} are a set"),
-                };
-                self.notes.push(format!("{name}: {}; {how}", build.note()));
-                self.select(step, format!("{name} on {key_name}"), filter);
+                let kept = kept(&filter, slots, &self.body.domains).unwrap_or_default();
+                (format!("{note}; a filter of {name}: {kept}"), self.select(filter))
             }
-        }
+        };
+        self.push(step, Some(choice), fate);
         true
     }
 
@@ -342,12 +394,15 @@ impl<'q> Planner<'q> {
         let output = self.pipeline.output().into_iter();
         let schema = output.map(|slot| Field { name: slot.name, kind: slot.kind, nullable: slot.nullable }).collect();
         let (slots, domains, collide) = (&self.body.slots, &self.body.domains, self.planning.collide);
+        let mut choice = None;
         let sink = match &self.pipeline.sink {
             Sink::Build { keys, payload } => {
                 let in_order =
                     |slot: SlotId| self.table.statistics.get(slot).is_some_and(|statistics| statistics.sorted);
                 let order: (&dyn Fn(&str, usize) -> bool, &dyn Fn(SlotId) -> bool) = (self.planning.sorted, &in_order);
-                SinkPlan::Build(BuildPlan::new((self.query, id), keys, payload, slots, collide, order))
+                let plan = BuildPlan::new((self.query, id), keys, payload, slots, collide, order);
+                choice = plan.note();
+                SinkPlan::Build(plan)
             }
             Sink::Aggregate { keys, aggregates, phase } => {
                 let bounds = Bounds {
@@ -357,7 +412,10 @@ impl<'q> Planner<'q> {
                     collide,
                 };
                 let plan = AggregatePlan::new(keys, aggregates, *phase, (slots, domains), bounds)?;
-                self.notes.push(plan.note());
+                // Without the builds, it is not known what keys may be, or how many rows.
+                let known =
+                    self.waiting.is_empty() || plan.layout.is_small() && !keys.iter().any(|slot| self.open[*slot]);
+                choice = Some(if known { plan.note() } else { waits_for(&self.waiting) });
                 SinkPlan::Aggregate(Arc::new(plan))
             }
             Sink::Sort { keys, skip, fetch, output } => {
@@ -370,25 +428,57 @@ impl<'q> Planner<'q> {
                 SinkPlan::Partition(PartitionPlan::new(keys, *parts, output, slots))
             }
             Sink::Window { partition, order, functions, fetch, output } => {
-                SinkPlan::Window(Arc::new(WindowPlan::new((partition, order), functions, *fetch, output, slots)))
+                let mut plan = WindowPlan::new((partition, order), functions, *fetch, output, slots);
+                if plan.looks_back_only() {
+                    let bounds = Bounds {
+                        rows: self.most_rows,
+                        memory: self.planning.memory,
+                        workers: self.planning.workers,
+                        collide,
+                    };
+                    plan.number_partitions((slots, domains), bounds)?;
+                }
+                SinkPlan::Window(Arc::new(plan))
             }
         };
         // What drops most rows comes first: later columns are read only for the rows that are left.
-        self.encoded.sort_by(|(left, _), (right, _)| left.total_cmp(right));
-        let encoded: Vec<PhysicalStep> = self.encoded.into_iter().map(|(_, step)| step).collect();
+        let place = |decided: &Decided| match decided.fate {
+            Fate::Front(kept, _) => (false, kept),
+            _ => (true, 0.0),
+        };
+        self.decided.sort_by(|left, right| {
+            let (left, right) = (place(left), place(right));
+            left.0.cmp(&right.0).then(left.1.total_cmp(&right.1))
+        });
+        let mut body = self.body;
+        let mut lines = Vec::with_capacity(self.decided.len() + 2);
+        for Decided { of, text, choice, fate } in self.decided {
+            let item = match fate {
+                Fate::Front(_, action) | Fate::Runs(action) => {
+                    body.steps.push(PhysicalStep { of, action });
+                    OutlineItem::Step(body.steps.len() - 1)
+                }
+                Fate::Removed => OutlineItem::Removed,
+                Fate::Waits => OutlineItem::Waiting,
+            };
+            lines.push(OutlineLine { of: item, text, choice });
+        }
         let (mut skipped, mut morsels) = (0, Vec::new());
         for (index, part) in self.table.parts.iter().enumerate() {
             for start in (0..part.rows).step_by(BLOCK_ROWS) {
                 let count = BLOCK_ROWS.min(part.rows - start);
-                if self.never || encoded.iter().any(|step| excludes(&step.action, &self.sets, part, start)) {
+                if self.never || body.steps.iter().any(|step| excludes(&step.action, &self.sets, part, start)) {
                     skipped += count;
                 } else {
                     morsels.push(Morsel { part: index, start, count });
                 }
             }
         }
-        let mut body = self.body;
-        body.steps.splice(0..0, encoded);
+        let blocks = (skipped > 0).then(|| format!("{skipped} of {} rows skipped", self.table.rows()));
+        let mut texts = self.texts;
+        let sink_text = texts.pop().unwrap_or_default();
+        lines.insert(0, OutlineLine { of: OutlineItem::Source, text: texts.swap_remove(0), choice: blocks });
+        lines.push(OutlineLine { of: OutlineItem::Sink, text: sink_text, choice });
         if self.outer {
             // In unmatched build rows, all slots before their join are null.
             body.slots.iter_mut().zip(&body.domains).for_each(|(slot, domain)| slot.nullable |= domain.nullable);
@@ -404,7 +494,7 @@ impl<'q> Planner<'q> {
             morsels,
             skipped,
             read_later: read_later(self.query, id),
-            notes: self.notes,
+            outline: Outline { lines },
         })
     }
 }

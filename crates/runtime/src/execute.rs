@@ -7,15 +7,13 @@ use std::{
 };
 
 use tandem_codegen::KernelSink;
-use tandem_column::{Error, Result, Table};
-use tandem_cpu::{
-    Contents, Contribution, Job, MemoryBudget, PipelineOutput, Reservation, Settings, Switches, VectorSelector, Worker,
-};
-use tandem_pipeline::{Pipeline, Query, Sink, Source};
-use tandem_plan::{Build, Planning, SinkPlan};
+use tandem_column::{Class, Error, Result, Table};
+use tandem_cpu::{Contents, Contribution, Job, PipelineOutput, Reservation, Settings, VectorSelector, Worker};
+use tandem_pipeline::{Pipeline, PipelineId, Query, Sink, Source};
+use tandem_plan::{Build, Outline, Planning, SinkPlan};
 
 use crate::{
-    Accelerator, Cancel, DeviceMetrics, PipelineMetrics, QueryMetrics, RowProgress, Runtime,
+    Accelerator, DeviceMetrics, PipelineMetrics, QueryMetrics, RowProgress, Runtime,
     device::{fetches_source, kernel_sink, share},
 };
 
@@ -28,15 +26,11 @@ pub struct QueryInputs {
     pub blocks: HashMap<String, Arc<Table>>,
 }
 
-/// How a query runs.
+/// How a query runs, and where.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// What tests change.
-    pub switches: Switches,
-    /// What the query may collect.
-    pub memory: Arc<MemoryBudget>,
-    /// Stops the query.
-    pub cancel: Cancel,
+    /// What it may use, wherever it runs.
+    pub settings: Settings,
     /// Counts the rows done.
     pub progress: Arc<RowProgress>,
     /// The devices that share a pipeline's parts, where they can run it; all others run on the CPU.
@@ -72,7 +66,6 @@ struct Running<'q> {
     query: &'q Query,
     inputs: &'q QueryInputs,
     options: &'q RunOptions,
-    settings: Settings,
     rows: HashMap<usize, Left>,
     builds: HashMap<usize, Arc<Build>>,
     /// The memory of each pipeline's rows or build.
@@ -91,11 +84,9 @@ impl Runtime {
         if let Some(Pipeline { sink: Sink::Build { .. }, .. }) = query.pipelines.last() {
             return Err(Error::unsupported("a query that ends with a build gives no rows: end it with another sink"));
         }
-        let RunOptions { switches, memory, cancel, .. } = options;
-        let settings = Settings { switches: *switches, memory: memory.clone(), stop: cancel.flag() };
         let (rows, builds, held) = (HashMap::new(), HashMap::new(), HashMap::new());
         let metrics = QueryMetrics::default();
-        let mut way = Running { runtime: self, query, inputs, options, settings, rows, builds, held, metrics };
+        let mut way = Running { runtime: self, query, inputs, options, rows, builds, held, metrics };
         for id in 0..query.pipelines.len() {
             let (output, metrics) = way.run(id, &options.devices)?;
             way.metrics.pipelines.push(metrics);
@@ -107,13 +98,72 @@ impl Runtime {
         let Left { table, partitions, .. } = left;
         Ok(Execution { table: Arc::unwrap_or_clone(table), partitions, metrics: way.metrics, _held: held })
     }
+
+    /// Says what planning a verified query decides about each pipeline whose source is given, without running anything: what
+    /// depends on rows that are not there yet waits.
+    ///
+    /// # Errors
+    /// Unsupported: what this executor does not run.
+    pub fn outline(&self, query: &Query, inputs: &QueryInputs, options: &RunOptions) -> Result<Vec<Option<Outline>>> {
+        let pipelines = query.pipelines.iter().enumerate().map(|(id, pipeline)| {
+            let Some(table) = inputs.source(pipeline)? else { return Ok(None) };
+            self.planning(query, inputs, options, &|_| None, |planning| {
+                tandem_plan::outline(query, id, &table, planning).map(Some)
+            })
+        });
+        pipelines.collect()
+    }
+
+    /// Gives planning what it asks for.
+    pub(crate) fn planning<T>(
+        &self,
+        query: &Query,
+        inputs: &QueryInputs,
+        options: &RunOptions,
+        builds: &dyn Fn(PipelineId) -> Option<Arc<Build>>,
+        plan: impl FnOnce(&Planning<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let sorted = |table: &str, column: usize| {
+            let statistics = inputs.tables.get(table).and_then(|table| table.statistics.get(column));
+            statistics.is_some_and(|statistics| statistics.sorted)
+        };
+        plan(&Planning {
+            builds,
+            sorted: &sorted,
+            selector: &VectorSelector { functions: &query.functions, memory: &options.settings.memory },
+            memory: options.settings.memory.limit(),
+            workers: self.threads(),
+            collide: options.settings.switches.force_collisions,
+        })
+    }
+}
+
+impl QueryInputs {
+    /// Finds the rows of a pipeline's source, with exactly the source's columns; `None` if they are not given.
+    fn source(&self, pipeline: &Pipeline) -> Result<Option<Arc<Table>>> {
+        Ok(match &pipeline.source {
+            Source::Table { table, columns } => {
+                let Some(found) = self.tables.get(table) else { return Ok(None) };
+                if columns.iter().any(|column| *column >= found.schema.len()) {
+                    return Err(Error::internal(format!("the table {table} has fewer columns than its source names")));
+                }
+                Some(Arc::new(found.project(columns)))
+            }
+            Source::Block { name } => self.blocks.get(name).cloned(),
+            Source::Result { .. } => None,
+            Source::Values { rows } => {
+                let slots = &pipeline.slots[..pipeline.source_columns()];
+                Some(Arc::new(tandem_cpu::values_table(slots, rows)))
+            }
+        })
+    }
 }
 
 impl Running<'_> {
     /// Runs a pipeline, on devices if it can.
     fn run(&mut self, id: usize, devices: &[Arc<Accelerator>]) -> Result<(PipelineOutput, PipelineMetrics)> {
         let options = self.options;
-        options.cancel.check()?;
+        options.settings.cancel.check()?;
         let began = Instant::now();
         let Left { table, on, .. } = self.source(id)?;
         let rows_in = table.rows() as u64;
@@ -136,12 +186,21 @@ impl Running<'_> {
                 self.runtime.on_cpu(&ready.job, options)?
             }
         };
-        let job = &ready.job;
-        options.progress.done.fetch_add(job.physical().skipped as u64, Ordering::Relaxed);
+        options.progress.done.fetch_add(ready.job.physical().skipped as u64, Ordering::Relaxed);
+        let runtime = self.runtime;
         let parallel = |tasks: usize, task: &(dyn Fn(usize) -> Result<()> + Sync)| {
-            self.runtime.parallel(tasks, &options.cancel, task)
+            runtime.parallel(tasks, &options.settings.cancel, task)
         };
-        let (output, steps) = job.finish(contributions, &parallel)?;
+        let (output, steps) = match ready.job.finish(contributions, &parallel) {
+            // A device could not give back what it kept.
+            Err(error) if place.device.is_some() && matches!(error.class, Class::Device | Class::Unsupported) => {
+                place = RanOn { device: None, reason: Some(error.message) };
+                ready = self.ready_here(id, &[])?;
+                ready.job.finish(runtime.on_cpu(&ready.job, options)?, &parallel)?
+            }
+            finished => finished?,
+        };
+        let job = &ready.job;
         // A device takes whole parts: it skips those of which no block is left.
         let rows_skipped = match &place.device {
             Some(_) => rows_in - rows_of_parts(job),
@@ -152,7 +211,7 @@ impl Running<'_> {
             rows_out: steps.last().map_or(0, |sink| sink.rows_out),
             rows_skipped,
             elapsed: began.elapsed(),
-            notes: job.physical().notes.clone(),
+            outline: job.physical().outline.clone(),
             steps,
             device: place.device,
             reason: place.reason,
@@ -162,24 +221,16 @@ impl Running<'_> {
 
     /// Plans a pipeline and makes it ready to run.
     fn ready(&self, id: usize, table: Arc<Table>, devices: &[Arc<Accelerator>]) -> Result<Ready> {
-        let sorted = |table: &str, column: usize| {
-            let statistics = self.inputs.tables.get(table).and_then(|table| table.statistics.get(column));
-            statistics.is_some_and(|statistics| statistics.sorted)
-        };
-        let planning = Planning {
-            builds: &|build| self.builds.get(&build).cloned(),
-            sorted: &sorted,
-            selector: &VectorSelector { functions: &self.query.functions, memory: &self.options.memory },
-            memory: self.options.memory.limit(),
-            workers: self.runtime.threads(),
-            collide: self.options.switches.force_collisions,
-        };
-        let physical = Arc::new(tandem_plan::plan(self.query, id, &table, &planning)?);
+        let builds = |build| self.builds.get(&build).cloned();
+        let (query, inputs, options) = (self.query, self.inputs, self.options);
+        let physical = self.runtime.planning(query, inputs, options, &builds, |planning| {
+            tandem_plan::plan(query, id, &table, planning).map(Arc::new)
+        })?;
         let sink = match devices.is_empty() {
             true => Err(Error::unsupported("no device was asked for")),
             false => kernel_sink(&physical, &table),
         };
-        Ok(Ready { job: Job::new(physical, table, &self.settings), sink })
+        Ok(Ready { job: Job::new(physical, table, &self.options.settings), sink })
     }
 
     /// Makes a pipeline ready to run over rows whose values are all here.
@@ -190,7 +241,7 @@ impl Running<'_> {
 
     /// Keeps what a pipeline left for later ones.
     fn leave(&mut self, id: usize, output: PipelineOutput) -> Result<()> {
-        let held = Reservation::new(&self.options.memory, "what a pipeline leaves");
+        let held = Reservation::new(&self.options.settings.memory, "what a pipeline leaves");
         self.held.entry(id).or_insert(held).grow_to(output.byte_len())?;
         match output {
             PipelineOutput::Rows(table) => {
@@ -210,7 +261,7 @@ impl Running<'_> {
         let missing = || Error::internal("a pipeline reads the rows of one that gives none");
         let Left { table, on, .. } = self.rows.get(&id).cloned().ok_or_else(missing)?;
         let Some(on) = on else { return Ok(table) };
-        match on.fetch(&table, &self.options.cancel) {
+        match on.fetch(&table, &self.options.settings.cancel) {
             Ok((table, bytes)) => {
                 if let Some(device) = &mut self.metrics.pipelines[id].device {
                     device.bytes_back += bytes;
@@ -218,7 +269,7 @@ impl Running<'_> {
                 self.leave(id, PipelineOutput::Rows(table))?;
             }
             Err(error) => {
-                self.options.cancel.check()?;
+                self.options.settings.cancel.check()?;
                 let (output, metrics) = self.run(id, &[])?;
                 self.metrics.pipelines[id] = PipelineMetrics { reason: Some(error.message), ..metrics };
                 self.leave(id, output)?;
@@ -241,31 +292,14 @@ impl Running<'_> {
     /// Finds the rows of a pipeline's source, with their values.
     fn source_here(&mut self, id: usize) -> Result<Arc<Table>> {
         let pipeline = &self.query.pipelines[id];
-        match &pipeline.source {
-            Source::Table { table, columns } => {
-                let found = self.inputs.tables.get(table);
-                let found =
-                    found.ok_or_else(|| Error::internal(format!("no table was given for the source {table}")))?;
-                if columns.iter().any(|column| *column >= found.schema.len()) {
-                    return Err(Error::internal(format!("the table {table} has fewer columns than its source names")));
-                }
-                Ok(Arc::new(found.project(columns)))
-            }
-            Source::Block { name } => {
-                let found = self.inputs.blocks.get(name);
-                Ok(found.ok_or_else(|| Error::internal(format!("no block was given for the source {name}")))?.clone())
-            }
-            Source::Result { pipelines } => {
-                let missing = || Error::internal("a pipeline reads the rows of one that gives none");
-                let mut tables = pipelines.iter().map(|id| self.rows_here(*id));
-                let first = tables.next().ok_or_else(missing)??;
-                tables.try_fold(first, |all, table| Ok(Arc::new(all.append(&*table?)?)))
-            }
-            Source::Values { rows } => {
-                let slots = &pipeline.slots[..pipeline.source_columns()];
-                Ok(Arc::new(tandem_cpu::values_table(slots, rows)))
-            }
+        if let Source::Result { pipelines } = &pipeline.source {
+            let missing = || Error::internal("a pipeline reads the rows of one that gives none");
+            let mut tables = pipelines.iter().map(|id| self.rows_here(*id));
+            let first = tables.next().ok_or_else(missing)??;
+            return tables.try_fold(first, |all, table| Ok(Arc::new(all.append(&*table?)?)));
         }
+        let given = self.inputs.source(pipeline)?;
+        given.ok_or_else(|| Error::internal(format!("no rows were given for the source of pipeline {id}")))
     }
 }
 
@@ -282,7 +316,7 @@ impl Runtime {
         let morsels = &job.physical().morsels;
         let workers = self.parallel_with(
             morsels.len(),
-            &options.cancel,
+            &options.settings.cancel,
             || job.worker(),
             |worker, morsel| {
                 job.run(worker, morsel)?;
@@ -315,7 +349,7 @@ impl RanOn {
         }
         let job = &ready.job;
         let ran = match &ready.sink {
-            Ok(sink) => share(devices, id, job, sink, &options.cancel),
+            Ok(sink) => share(devices, id, job, sink, &options.settings.cancel),
             Err(error) => Err(error.clone()),
         };
         match ran {

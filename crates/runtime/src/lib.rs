@@ -5,7 +5,6 @@
 
 #![deny(unsafe_code)]
 
-mod cancel;
 mod device;
 mod execute;
 mod metrics;
@@ -13,14 +12,14 @@ mod pool;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub use cancel::{Cancel, RowProgress};
 pub use device::{
     Accelerator, DeviceMetrics, DeviceOptions, DeviceSettings, Devices, KernelCache, ProgramMetrics, Traffic, Transfer,
 };
 pub use execute::{Execution, QueryInputs, RunOptions};
-pub use metrics::{PipelineMetrics, QueryMetrics, StepMetrics};
-pub use tandem_column::{Class, Error, Result};
-pub use tandem_cpu::{MemoryBudget, Switches};
+pub use metrics::{PipelineMetrics, QueryMetrics, RowProgress, StepMetrics};
+pub use tandem_column::{Cancel, Class, Error, Result};
+pub use tandem_cpu::{MemoryBudget, Settings, Switches};
+pub use tandem_plan::{Outline, OutlineItem, OutlineLine};
 
 /// A worker pool and what runs on it. One for all sessions of a process is enough: queries share it fairly.
 pub struct Runtime {

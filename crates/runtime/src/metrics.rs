@@ -1,8 +1,9 @@
-//! What a query did: rows and time of each pipeline and step.
+//! What a query did, rows and time of each pipeline and step, and how far it is.
 
-use std::time::Duration;
+use std::{sync::atomic::AtomicU64, time::Duration};
 
 pub use tandem_cpu::StepMetrics;
+use tandem_plan::Outline;
 
 use crate::DeviceMetrics;
 
@@ -31,12 +32,21 @@ pub struct PipelineMetrics {
     pub rows_skipped: u64,
     /// From start to end, sink included.
     pub elapsed: Duration,
-    /// Decisions made from statistics, for people.
-    pub notes: Vec<String>,
-    /// Each step in the pipeline's order, summed over workers.
+    /// What ran, in words.
+    pub outline: Outline,
+    /// Each step of the physical pipeline, then its sink, summed over workers.
     pub steps: Vec<StepMetrics>,
     /// What the device did, if it ran on one.
     pub device: Option<DeviceMetrics>,
     /// Why it did not run on the device that was asked for.
     pub reason: Option<String>,
+}
+
+/// How far a query has come, in rows of its sources.
+#[derive(Debug, Default)]
+pub struct RowProgress {
+    /// Rows done.
+    pub done: AtomicU64,
+    /// Rows to do, as far as known.
+    pub total: AtomicU64,
 }

@@ -5,7 +5,7 @@ use std::{sync::Arc, thread, time::Duration, time::Instant};
 use tandem_column::Table;
 use tandem_device::{Backend, Device, Fault, Faulty, Operation, find, testing};
 use tandem_pipeline::{Query, Value, interpret::rows, parse};
-use tandem_runtime::{Accelerator, Cancel, DeviceSettings, Execution, QueryInputs, RunOptions, Runtime, Transfer};
+use tandem_runtime::{Accelerator, DeviceSettings, Execution, QueryInputs, RunOptions, Runtime, Settings, Transfer};
 
 /// Rows of a group each, with a value whose sum is checked.
 const QUERY: &str = "pipeline 0
@@ -163,14 +163,14 @@ fn a_device_that_hangs_is_not_waited_for() {
 
 /// Runs a query on a device that hangs, and cancels it once the device has got an operation.
 fn cancelled(query: &Query, inputs: &QueryInputs, faulty: &Faulty, operation: Operation, options: &RunOptions) {
-    let options = RunOptions { cancel: Cancel::new(), ..options.clone() };
+    let options = RunOptions { settings: Settings::default(), ..options.clone() };
     let began = Instant::now();
     let error = thread::scope(|scope| {
         scope.spawn(|| {
             while faulty.count(operation) == 0 && began.elapsed() < LONG {
                 thread::yield_now();
             }
-            options.cancel.cancel();
+            options.settings.cancel.cancel();
         });
         Runtime::new(1).execute(query, inputs, &options).expect_err("it is cancelled")
     });

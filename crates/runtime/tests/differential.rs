@@ -22,7 +22,7 @@ const OTHER_QUERIES: u64 = 60;
 
 fn configurations() -> Vec<(&'static str, usize, RunOptions)> {
     let with = |vector_rows, force_collisions| RunOptions {
-        switches: Switches { vector_rows, force_collisions },
+        settings: Switches { vector_rows, force_collisions }.into(),
         ..RunOptions::default()
     };
     vec![

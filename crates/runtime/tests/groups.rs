@@ -72,19 +72,37 @@ fn table(key: fn(u64) -> u64) -> Table {
 /// The keys of each aggregation, by slot.
 const KEYS: [&str; 8] = ["", "$0", "$1", "$2", "$3", "$0, $5", "$1, $2", "$3, $1, $0"];
 
+/// Aggregates with a state of fixed size, and distinct ones.
+const AGGREGATES: &str = "count_rows(): int64, sum($4): int64, count($5): int64, average($4): float64, min($2): string, \
+max($3): float64, count(distinct $5): int64, count(distinct $1): int64, sum(distinct $4): int64";
+
+/// Aggregates of pairs that do not cancel out, of bits and by a sketch, and those that need all values of a group.
+const STATISTICS: &str = "correlation($4, $4): float64, covariance_sample($5, $5): float64, regression_slope($5, $5): float64, \
+regression_average_x($4, $5): float64, regression_squares_y($4, $5): float64, bit_and($4): int64, bit_xor($5): int64, \
+count_approximate($2): int64, median($3): float64, quantile($3, 0.3): float64, median(distinct $3): float64, \
+nth($5, 1 order ($4, $1 desc, $5)): int64, nth($2, -2 order ($5 nulls first, $2)): string, join_text($2, ', ' order ($4, $2)): string";
+
 #[test]
 fn groups_of_any_number_and_order_agree_with_the_interpreter() {
+    agree_with_the_interpreter(AGGREGATES, &KEYS);
+}
+
+#[test]
+fn statistics_and_lists_of_values_agree_with_the_interpreter() {
+    agree_with_the_interpreter(STATISTICS, &["", "$0", "$1", "$2", "$3, $1, $0"]);
+}
+
+fn agree_with_the_interpreter(aggregates: &str, by: &[&str]) {
     let runtime = Runtime::new(2);
     for (shape, key) in SHAPES {
         let tables = vec![("t".to_string(), Arc::new(table(key)))];
         let inputs = QueryInputs { tables: tables.iter().cloned().collect(), ..QueryInputs::default() };
         let reference = random::inputs(&tables);
-        for keys in KEYS {
+        for keys in by {
             let query = format!(
                 "pipeline 0
   scan t [k@0: int64, s@1: int64, t@2: string, f@3: float64, v@4: int64, w@5: int64]
-  aggregate by ({keys}) (count_rows(): int64, sum($4): int64, count($5): int64, average($4): float64, min($2): string, \
-max($3): float64, count(distinct $5): int64, count(distinct $1): int64, sum(distinct $4): int64)
+  aggregate by ({keys}) ({aggregates})
 "
             );
             let query = parse(&query).expect("the query is right");
@@ -92,7 +110,7 @@ max($3): float64, count(distinct $5): int64, count(distinct $1): int64, sum(dist
             let expected = interpret(&query, &reference).expect("it is computed");
             for vector_rows in [4096, 100] {
                 let switches = Switches { vector_rows, ..Switches::default() };
-                let options = RunOptions { switches, ..RunOptions::default() };
+                let options = RunOptions { settings: switches.into(), ..RunOptions::default() };
                 let found = rows(&runtime.execute(&query, &inputs, &options).expect("it runs").table);
                 assert_eq!(found.len(), expected.len(), "groups by ({keys}), {shape}, vectors of {vector_rows} rows");
                 let same = random::same_rows(&expected, &found);

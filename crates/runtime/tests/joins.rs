@@ -82,7 +82,7 @@ fn check(name: &str, devices: &[Arc<Accelerator>], tables: &[random::NamedTable]
     }
     let found = rows(&execution.table);
     assert!(random::same_rows(&expected, &found), "{name}\n{text}\nexpected {expected:?}\nfound {found:?}");
-    execution.metrics.pipelines.into_iter().flat_map(|pipeline| pipeline.notes).collect()
+    execution.metrics.pipelines.into_iter().flat_map(|pipeline| pipeline.outline.choices()).collect()
 }
 
 fn named(left: Arc<Table>, right: Arc<Table>) -> Vec<random::NamedTable> {

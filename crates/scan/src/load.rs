@@ -58,6 +58,18 @@ pub(crate) struct Request<'a> {
     pub(crate) predicates: &'a [Expr],
     pub(crate) loading: Loading<'a>,
     pub(crate) metrics: &'a LoadMetrics,
+    /// Nothing may be read: what is not resident fails the load.
+    pub(crate) resident_only: bool,
+}
+
+impl Request<'_> {
+    /// Fails if nothing may be read.
+    pub(crate) fn check_may_read(&self) -> Result<()> {
+        match self.resident_only {
+            true => Err(Error::unsupported("some of the columns are not resident")),
+            false => Ok(()),
+        }
+    }
 }
 
 /// What a load did, counted as it goes on.
@@ -283,6 +295,7 @@ fn decode(
     if tasks.is_empty() {
         return request.loading.cancel.check();
     }
+    request.check_may_read()?;
     let files: Vec<Arc<ParquetFile>> = inputs.iter().map(|input| input.file.clone()).collect();
     let all: Vec<Option<(i64, i64)>> = match together {
         true => request.columns.iter().map(|column| parquet::range_of(&files, *column).0).collect(),

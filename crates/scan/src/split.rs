@@ -96,7 +96,8 @@ impl SplitReader {
         }
         let schema: Arc<[Field]> = columns.iter().map(|column| column.field.clone()).collect();
         let all: Vec<usize> = (0..columns.len()).collect();
-        let request = Request { schema: &schema, columns: &all, predicates, loading: *loading, metrics };
+        let (columns, loading, resident_only) = (&all, *loading, false);
+        let request = Request { schema: &schema, columns, predicates, loading, metrics, resident_only };
         let Loaded { rows, pieces, hold } = load::parquet(&inputs, false, &request)?;
         let names: Vec<Vec<usize>> =
             pieces.iter().map(|pieces| pieces.iter().map(|piece| Arc::as_ptr(piece) as usize).collect()).collect();

@@ -159,6 +159,22 @@ impl FileTable {
     /// If a file is missing, damaged or of another schema than before; if a column's type is not supported; if the memory
     /// budget is used up; if cancelled.
     pub fn load(&self, columns: &[usize], predicates: &[Expr], loading: &Loading<'_>) -> Result<(Table, Hold)> {
+        self.find(columns, predicates, loading, false)
+    }
+
+    /// Returns what [`FileTable::load`] would, if all of it is in the cache; reads nothing.
+    pub fn resident(&self, columns: &[usize], predicates: &[Expr], loading: &Loading<'_>) -> Option<(Table, Hold)> {
+        // A file that is gone or damaged says so when it is loaded.
+        self.find(columns, predicates, loading, true).ok()
+    }
+
+    fn find(
+        &self,
+        columns: &[usize],
+        predicates: &[Expr],
+        loading: &Loading<'_>,
+        resident_only: bool,
+    ) -> Result<(Table, Hold)> {
         for &column in columns {
             match self.unsupported.get(column) {
                 Some(Some(reason)) => return Err(Error::unsupported(reason.clone())),
@@ -169,7 +185,7 @@ impl FileTable {
         let source = self.refresh()?;
         self.retired.lock().drain(..).for_each(|identity| loading.cache.remove_file(identity));
         let metrics = &LoadMetrics::default();
-        let request = Request { schema: &self.schema, columns, predicates, loading: *loading, metrics };
+        let request = Request { schema: &self.schema, columns, predicates, loading: *loading, metrics, resident_only };
         let Loaded { rows, pieces, hold } = match source {
             FileSource::Parquet(files) => {
                 let inputs: Vec<Input> = files.iter().map(|file| Input::whole(file, columns)).collect();

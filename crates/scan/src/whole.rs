@@ -31,6 +31,7 @@ pub(crate) fn load(
     let mut hold = Hold::default();
     let missing: Vec<usize> = found.iter().filter(|(_, pieces)| pieces.is_none()).map(|(column, _)| *column).collect();
     if !missing.is_empty() {
+        request.check_may_read()?;
         let (table, mut held) = read(&missing)?;
         for (position, &column) in missing.iter().enumerate() {
             let pieces: Pieces = table.parts.iter().map(|part| part.columns[position].clone()).collect();

@@ -10,7 +10,7 @@ use tandem_engine::{Devices, Mode, Session, SessionBuilder, Table};
 use tandem_limit::Arrays;
 
 use super::{
-    Storage,
+    Storage, clients,
     contender::Contender,
     data::TableData,
     measure::measure,
@@ -34,6 +34,8 @@ pub struct Contest {
     pub threads: usize,
     /// The devices of mode gpu.
     pub devices: Arc<Devices>,
+    /// Clients at once, where what several see is measured, too.
+    pub clients: Option<usize>,
     /// How long a peer may take for a query.
     pub timeout: Duration,
     /// Where peers may write files.
@@ -48,7 +50,7 @@ impl Contest {
     /// # Errors
     /// Only ourselves failing to start; a peer that cannot is skipped.
     pub fn run(&self, record: &mut Record, peers: &[PeerKind], venv: Result<&Venv, &String>) -> Result<(), Failure> {
-        let mut contenders = self.own().map_err(Failure::Statement)?;
+        let (mut contenders, shared) = self.own().map_err(Failure::Statement)?;
         if record.isolated {
             add(record, &mut contenders);
             contenders.clear();
@@ -67,6 +69,12 @@ impl Contest {
             }
         }
         add(record, &mut contenders);
+        if let (Some(clients), Some(own)) = (self.clients, shared) {
+            // Peers have ended: nobody else computes.
+            drop(contenders);
+            let seen = clients::measure(&own, &record.queries, clients, record.repeat);
+            record.clients = Some(seen.map_err(Failure::Statement)?);
+        }
         Ok(())
     }
 
@@ -76,8 +84,8 @@ impl Contest {
     }
 
     /// Makes our own contenders: on resident tables with the loops beside, or on files with our cache cold and warm; with
-    /// devices, our own CPU's executor as well.
-    fn own(&self) -> Result<Vec<Box<dyn Contender>>, String> {
+    /// devices, our own CPU's executor as well. A session of its own is for several clients.
+    fn own(&self) -> Result<(Vec<Box<dyn Contender>>, Option<Own>), String> {
         let start = Instant::now();
         if self.from == Storage::Parquet {
             let open = |name, mode, cold| Own::files(name, self.session(mode), &self.tables, cold);
@@ -86,7 +94,8 @@ impl Contest {
             if self.mode == Mode::Gpu {
                 contenders.push(Box::new(open(OWN_CPU, Mode::Cpu, true)?));
             }
-            return Ok(contenders);
+            let shared = self.clients.map(|_| open(OWN, self.mode, false)).transpose()?;
+            return Ok((contenders, shared));
         }
         let mut tables: Vec<(&'static str, Arc<Table>)> = Vec::new();
         for table in &self.tables {
@@ -107,7 +116,8 @@ impl Contest {
         }
         let (gigabytes, seconds) = (bytes as f64 / 1e9, start.elapsed().as_secs_f64());
         eprintln!("loaded tandem in {seconds:.1} s: {gigabytes:.2} GB resident");
-        Ok(contenders)
+        let shared = self.clients.map(|_| open(OWN, self.mode)).transpose()?;
+        Ok((contenders, shared))
     }
 
     fn start(&self, kind: PeerKind, venv: Result<&Venv, &String>) -> Result<Peer, String> {

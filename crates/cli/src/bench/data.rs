@@ -45,13 +45,10 @@ pub fn prepare(
 ) -> Result<Vec<TableData>, Failure> {
     let path = |name: &str| dir.join(format!("{name}.parquet"));
     if suite.tables().iter().any(|name| !path(name).is_file()) {
-        eprintln!("generating {} at scale factor {} in {}", suite.name(), options.sf, dir.display());
+        eprintln!("generating {} {} in {}", suite.name(), suite.size(options), dir.display());
         let counter = RowCounter::new();
-        let write = match suite {
-            Suite::Ssb => tandem_generator::write_ssb,
-            Suite::Tpch => tandem_generator::write_tpch,
-        };
-        write(options, dir, &|done, total| counter.set(done, total)).map_err(|e| Failure::Statement(e.to_string()))?;
+        let written = suite.write(options, dir, &|done, total| counter.set(done, total));
+        written.map_err(|e| Failure::Statement(e.to_string()))?;
     }
     suite.tables().iter().map(|name| TableData::open(name, &path(name), queries)).collect()
 }
@@ -68,7 +65,9 @@ impl TableData {
         let file = File::open(&path).map_err(|e| wrong(&e))?;
         let metadata = ArrowReaderMetadata::load(&file, Default::default()).map_err(|e| wrong(&e))?;
         let names: Vec<String> = metadata.schema().fields().iter().map(|field| field.name().clone()).collect();
-        let columns = mentioned(&names, queries);
+        // Tables may have columns of the same name.
+        let reading: Vec<Query> = queries.iter().filter(|query| query.mentions(name)).copied().collect();
+        let columns = mentioned(&names, &reading);
         let rows = metadata.metadata().file_metadata().num_rows() as usize;
         let width = |name: &String| {
             let kind = metadata.parquet_schema().columns().iter().find(|c| c.name() == name).map(|c| c.physical_type());

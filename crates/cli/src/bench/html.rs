@@ -25,12 +25,14 @@ th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid var(-
 
 /// Writes the page.
 pub fn render(record: &Record) -> String {
-    let name = format!("{} at scale factor {}", record.suite.to_uppercase(), record.sf);
+    let name = format!("{} {}", record.suite.to_uppercase(), record.size);
     let about = table::title(record).replace('\n', "<br>\n");
     let lead = record.mean(|query| record.lead(query));
     let lead = lead.map_or(String::new(), |lead| {
         format!("<p>Geometric mean of the fastest peer over tandem: <strong>{lead:.2} ×</strong></p>\n")
     });
+    let clients =
+        record.clients.as_ref().map_or(String::new(), |clients| format!("<p>{}</p>\n", escape(&clients.line())));
     let mut failures = String::new();
     let lines: Vec<String> = record.failures().into_iter().chain(record.notes()).map(|l| escape(&l)).collect();
     if !lines.is_empty() {
@@ -40,7 +42,7 @@ pub fn render(record: &Record) -> String {
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{name}</title>\n\
          <style>{STYLE}</style>\n</head>\n<body>\n<h1>{name}</h1>\n<p>{about}</p>\n{lead}<p>{}</p>\n{}\n\
-         <div class=\"scroll\">\n{}</div>\n{failures}</body>\n</html>\n",
+         <div class=\"scroll\">\n{}</div>\n{clients}{failures}</body>\n</html>\n",
         legend(record),
         chart(record),
         grid(record),

@@ -20,7 +20,8 @@ pub struct KernelArguments {
     /// Whose queries.
     #[arg(long, value_enum, default_value_t = Suite::Ssb)]
     pub suite: Suite,
-    /// Scale factor of the data, from 0.01: kernels depend on what columns hold, and little on how much.
+    /// Scale factor of the data, from 0.01; of h2o and windows, 1 is ten million rows. Kernels depend on what columns
+    /// hold, and little on how much.
     #[arg(long, default_value_t = 0.1, value_name = "N")]
     pub sf: f64,
     /// Pairs of processes; the best time of a program counts.
@@ -80,8 +81,8 @@ pub fn run(arguments: KernelArguments, devices: &Arc<Devices>) -> Result<(), Fai
 fn child(arguments: &KernelArguments, devices: &Arc<Devices>) -> Result<(), Failure> {
     let suite = arguments.suite;
     let queries = suite.choose(&arguments.queries).map_err(|name| super::unknown_query(suite, &name))?;
-    let options = GeneratorOptions { sf: arguments.sf, ..GeneratorOptions::default() };
-    let dir = arguments.data.clone().unwrap_or_else(|| super::default_data(suite, arguments.sf));
+    let options = suite.options(arguments.sf);
+    let dir = arguments.data.clone().unwrap_or_else(|| suite.default_data(suite.size(&options)));
     let tables = data::prepare(suite, &options, &dir, &queries)?;
     let session = Session::builder().mode(Mode::Gpu).threads(options.threads).devices(devices.clone());
     let own = Own::files("tandem", session, &tables, false).map_err(Failure::Statement)?;
@@ -114,10 +115,10 @@ impl Programs {
     fn measure(arguments: &KernelArguments, devices: &Devices) -> Result<Programs, Failure> {
         let suite = arguments.suite;
         let queries = suite.choose(&arguments.queries).map_err(|name| super::unknown_query(suite, &name))?;
-        let options = GeneratorOptions { sf: arguments.sf, ..GeneratorOptions::default() };
+        let options = suite.options(arguments.sf);
         tandem_generator::check(&options).map_err(|error| Failure::Usage(error.to_string()))?;
         let devices = devices.chosen().map_err(|error| Failure::Statement(error.message))?;
-        let dir = arguments.data.clone().unwrap_or_else(|| super::default_data(suite, arguments.sf));
+        let dir = arguments.data.clone().unwrap_or_else(|| suite.default_data(suite.size(&options)));
         data::prepare(suite, &options, &dir, &queries)?;
         let devices = devices.iter().map(|device| device.name()).collect();
         let mut best = Programs { devices, compiled: Vec::new(), stored: Vec::new() };
@@ -159,9 +160,9 @@ impl Programs {
             String::new(),
         ];
         format!(
-            "{} at scale factor {} on {}, best of {}; the first program of a process starts the driver, too\n\n{}",
+            "{} {} on {}, best of {}; the first program of a process starts the driver, too\n\n{}",
             arguments.suite.name(),
-            arguments.sf,
+            arguments.suite.size(&arguments.suite.options(arguments.sf)),
             self.devices.join(" and "),
             arguments.repeat,
             table::align(&head, &rows, &[foot])

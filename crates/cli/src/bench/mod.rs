@@ -2,12 +2,15 @@
 //!
 //! `suite` has the queries, `data` the files, `peer` the other engines (Python workers in an environment that `venv` makes), `own`
 //! ourselves and the hand-fused loops, `contest` brings them together, `measure` runs them in turn, `compare` checks that all agree, and
-//! `record`, `table` and `html` say what came out. `spark` and `kernels` measure other things.
+//! `record`, `table` and `html` say what came out; `clients` runs several statements at once, `growth` compares sizes. `spark` and
+//! `kernels` measure other things.
 
+mod clients;
 mod compare;
 mod contender;
 mod contest;
 mod data;
+mod growth;
 mod html;
 mod kernels;
 mod machine;
@@ -34,7 +37,7 @@ use clap::{
 use tandem_engine::{Devices, Mode};
 use tandem_generator::GeneratorOptions;
 
-use crate::failure::Failure;
+use crate::{failure::Failure, generate::parse_rows};
 use machine::Machine;
 use peer::PeerKind;
 use record::Record;
@@ -51,9 +54,12 @@ pub struct BenchArguments {
     /// Which benchmark.
     #[arg(value_enum, required = true)]
     pub suite: Option<Suite>,
-    /// Scale factor of the data, from 0.01.
-    #[arg(long, default_value_t = 1.0, value_name = "N")]
-    pub sf: f64,
+    /// Scale factor of the data of ssb and tpch, from 0.01 [default: 1]; several, as `1,10`, show how time grows.
+    #[arg(long, value_delimiter = ',', value_name = "N", conflicts_with = "rows")]
+    pub sf: Vec<f64>,
+    /// Rows of the data of h2o and windows [default: 1e7]; several, as `1e7,1e8`, show how time grows.
+    #[arg(long, value_delimiter = ',', value_name = "N", value_parser = parse_rows)]
+    pub rows: Vec<u64>,
     /// Engines to compare with, from duckdb, hyper, polars, datafusion, clickhouse; `none` for none.
     #[arg(
         long,
@@ -74,7 +80,10 @@ pub struct BenchArguments {
     /// Threads that each engine may use [default: all cores].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
-    /// Queries to run, as `1.1,2.1`, or whole flights, as `3` [default: all].
+    /// Measure this many clients at once, too: statements a second against one at a time, and the slowest against its share.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub clients: Option<u16>,
+    /// Queries to run, as `1.1,2.1`, or whole flights, as `3` or `join` [default: all].
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub queries: Vec<String>,
     /// Write everything measured to this file, as JSON.
@@ -83,7 +92,8 @@ pub struct BenchArguments {
     /// Write a page with a chart to this file.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Directory of the Parquet files; generated where they are missing [default: data/SUITE-sfN].
+    /// Directory of the Parquet files of one size; generated where they are missing [default: data/SUITE-sfN or
+    /// data/h2o-N].
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// Run each engine alone, one after the other, instead of interleaved: needs memory for one at a time.
@@ -134,32 +144,47 @@ pub fn run(arguments: BenchArguments, devices: &Arc<Devices>) -> Result<(), Fail
         return Err(Failure::Usage("name a benchmark, such as ssb".into()));
     };
     let queries = suite.choose(&arguments.queries).map_err(|name| unknown_query(suite, &name))?;
+    let sizes = sizes(suite, &arguments)?;
     let peers = peers(&arguments.vs)?;
-    let available = devices;
+    let venv = if peers.is_empty() { Err(String::new()) } else { Venv::prepare(&arguments.venv) };
+    let mut records = Vec::new();
+    for options in &sizes {
+        records.push(run_size(suite, queries.clone(), &arguments, options, devices, &peers, venv.as_ref())?);
+    }
+    report(&arguments, &records)
+}
+
+/// Runs the benchmark on data of one size.
+fn run_size(
+    suite: Suite,
+    queries: Vec<suite::Query>,
+    arguments: &BenchArguments,
+    options: &GeneratorOptions,
+    available: &Arc<Devices>,
+    peers: &[PeerKind],
+    venv: Result<&Venv, &String>,
+) -> Result<Record, Failure> {
     let devices = match arguments.mode {
         Mode::Gpu => available.chosen().map_err(|error| Failure::Statement(error.message))?,
         _ => Vec::new(),
     };
-    let mut options = GeneratorOptions { sf: arguments.sf, ..GeneratorOptions::default() };
-    options.threads = arguments.threads.map_or(options.threads, usize::from);
-    let dir = arguments.data.clone().unwrap_or_else(|| default_data(suite, arguments.sf));
-    tandem_generator::check(&options).map_err(|error| Failure::Usage(error.to_string()))?;
-    let tables = data::prepare(suite, &options, &dir, &queries)?;
-
-    let isolated = arguments.isolated || short_of_memory(&arguments, &tables, peers.len());
+    let dir = arguments.data.clone().unwrap_or_else(|| suite.default_data(suite.size(options)));
+    let tables = data::prepare(suite, options, &dir, &queries)?;
+    let isolated = arguments.isolated || short_of_memory(arguments, &tables, peers.len());
     let contest = contest::Contest {
         suite,
         from: arguments.from,
         mode: arguments.mode,
         threads: options.threads,
         devices: available.clone(),
+        clients: arguments.clients.map(usize::from),
         timeout: Duration::from_secs(arguments.timeout),
         scratch: dir.parent().map_or_else(|| PathBuf::from("."), PathBuf::from),
         tables,
     };
     let mut record = Record {
         suite: suite.name(),
-        sf: arguments.sf,
+        size: suite.size(options),
         from: arguments.from,
         mode: arguments.mode,
         devices: devices.iter().map(|device| device.name()).collect(),
@@ -172,28 +197,53 @@ pub fn run(arguments: BenchArguments, devices: &Arc<Devices>) -> Result<(), Fail
         skipped: Vec::new(),
         outcomes: vec![Vec::new(); queries.len()],
         queries,
+        clients: None,
     };
-    let venv = if peers.is_empty() { Err(String::new()) } else { Venv::prepare(&arguments.venv) };
-    contest.run(&mut record, &peers, venv.as_ref())?;
+    contest.run(&mut record, peers, venv)?;
     measure::verify(&mut record.outcomes);
-    report(&arguments, &record)
+    Ok(record)
+}
+
+/// Returns what to generate for each size that is asked for, the smallest first.
+fn sizes(suite: Suite, arguments: &BenchArguments) -> Result<Vec<GeneratorOptions>, Failure> {
+    let wrong =
+        |right: &str, wrong: &str| Err(Failure::Usage(format!("{} takes {right} instead of {wrong}", suite.name())));
+    let mut usual = GeneratorOptions::default();
+    usual.threads = arguments.threads.map_or(usual.threads, usize::from);
+    let mut sizes: Vec<GeneratorOptions> = match suite.is_by_rows() {
+        true if !arguments.sf.is_empty() => return wrong("--rows", "--sf"),
+        false if !arguments.rows.is_empty() => return wrong("--sf", "--rows"),
+        true => arguments.rows.iter().map(|&rows| GeneratorOptions { rows, ..usual }).collect(),
+        false => arguments.sf.iter().map(|&sf| GeneratorOptions { sf, ..usual }).collect(),
+    };
+    if sizes.is_empty() {
+        sizes.push(usual);
+    }
+    for options in &sizes {
+        tandem_generator::check(options).map_err(|error| Failure::Usage(error.to_string()))?;
+    }
+    if sizes.len() > 1 && (arguments.html.is_some() || arguments.data.is_some()) {
+        return Err(Failure::Usage("--html and --data are for one size; leave them out, or give one size".into()));
+    }
+    sizes.sort_by(|a, b| suite.size(a).amount().total_cmp(&suite.size(b).amount()));
+    Ok(sizes)
 }
 
 fn unknown_query(suite: Suite, name: &str) -> Failure {
     Failure::Usage(format!("there is no query {name} in {}; leave out --queries for all", suite.name()))
 }
 
-fn default_data(suite: Suite, sf: f64) -> PathBuf {
-    PathBuf::from("data").join(format!("{}-sf{sf}", suite.name()))
-}
-
-/// Prints the table and writes the files.
-fn report(arguments: &BenchArguments, record: &Record) -> Result<(), Failure> {
-    let text = table::render(record);
+/// Prints a table for each size and writes the files.
+fn report(arguments: &BenchArguments, records: &[Record]) -> Result<(), Failure> {
+    let tables: Vec<String> = records.iter().map(table::render).collect();
+    let text = tables.join("\n") + &growth::render(records);
     let mut stdout = io::stdout();
     stdout.write_all(text.as_bytes()).map_err(|e| Failure::write("to standard output", &e))?;
-    let json = || format!("{:#}\n", record.json());
-    let html = || html::render(record);
+    let json = || match records {
+        [record] => format!("{:#}\n", record.json()),
+        several => format!("{:#}\n", growth::json(several)),
+    };
+    let html = || records.iter().map(html::render).collect::<String>();
     let files: [(&Option<PathBuf>, &dyn Fn() -> String); 2] = [(&arguments.json, &json), (&arguments.html, &html)];
     for (path, content) in files {
         if let Some(path) = path {
@@ -201,7 +251,7 @@ fn report(arguments: &BenchArguments, record: &Record) -> Result<(), Failure> {
             eprintln!("wrote {}", path.display());
         }
     }
-    match record.wrong().as_slice() {
+    match records.iter().flat_map(Record::wrong).collect::<Vec<_>>().as_slice() {
         [] => Ok(()),
         wrong => Err(Failure::Statement(format!("tandem failed or is alone with its result in {}", wrong.join(", ")))),
     }

@@ -3,7 +3,13 @@
 use serde_json::{Value, json};
 use tandem_engine::Mode;
 
-use super::{Storage, machine::Machine, measure::Outcome, suite::Query};
+use super::{
+    Storage,
+    clients::Clients,
+    machine::Machine,
+    measure::Outcome,
+    suite::{Query, Size},
+};
 
 /// Our name among the contenders.
 pub const OWN: &str = "tandem";
@@ -16,8 +22,8 @@ pub const LIMIT: &str = "limit";
 pub struct Record {
     /// The suite's name.
     pub suite: &'static str,
-    /// The scale factor.
-    pub sf: f64,
+    /// How much data there was.
+    pub size: Size,
     /// Where the data was.
     pub from: Storage,
     /// The mode that we ran in.
@@ -42,6 +48,8 @@ pub struct Record {
     pub queries: Vec<Query>,
     /// What came out, by query, then contender.
     pub outcomes: Vec<Vec<Outcome>>,
+    /// What several clients saw, where there were some.
+    pub clients: Option<Clients>,
 }
 
 impl Record {
@@ -187,9 +195,14 @@ impl Record {
             .peers()
             .map(|peer| (self.contenders[peer].0.clone(), json!(self.mean(|query| self.ratio(query, peer)))))
             .collect();
+        let (sf, rows) = match self.size {
+            Size::Factor(factor) => (Some(factor), None),
+            Size::Rows(rows) => (None, Some(rows)),
+        };
         json!({
             "suite": self.suite,
-            "sf": self.sf,
+            "sf": sf,
+            "rows": rows,
             "from": format!("{:?}", self.from).to_lowercase(),
             "mode": self.mode.to_string(),
             "devices": self.devices,
@@ -206,6 +219,7 @@ impl Record {
                 "gpu_mode_over_cpu": self.mean(|query| self.over_cpu(query)),
                 "peer_over_tandem": means,
             },
+            "clients": self.clients.as_ref().map(Clients::json),
             "failures": self.failures(),
         })
     }

@@ -4,7 +4,6 @@
 use std::{fs, path::PathBuf, process::Command};
 
 use clap::Args;
-use tandem_generator::GeneratorOptions;
 
 use super::{data, suite::Suite, venv::Venv};
 use crate::failure::Failure;
@@ -18,7 +17,7 @@ pub struct SparkArguments {
     /// Which benchmark.
     #[arg(long, value_enum, default_value_t = Suite::Ssb)]
     pub suite: Suite,
-    /// Scale factor of the data, from 0.01.
+    /// Scale factor of the data, from 0.01; of h2o and windows, 1 is ten million rows.
     #[arg(long, default_value_t = 1.0, value_name = "N")]
     pub sf: f64,
     /// Measured runs of each query; the best counts.
@@ -57,7 +56,7 @@ pub struct SparkArguments {
 pub fn run(arguments: SparkArguments) -> Result<(), Failure> {
     let suite = arguments.suite;
     let queries = suite.choose(&arguments.queries).map_err(|name| super::unknown_query(suite, &name))?;
-    let options = GeneratorOptions { sf: arguments.sf, ..GeneratorOptions::default() };
+    let options = suite.options(arguments.sf);
     tandem_generator::check(&options).map_err(|error| Failure::Usage(error.to_string()))?;
     let jar = match arguments.jar {
         Some(jar) => jar,
@@ -67,7 +66,7 @@ pub fn run(arguments: SparkArguments) -> Result<(), Failure> {
             )
         })?,
     };
-    let dir = arguments.data.unwrap_or_else(|| super::default_data(suite, arguments.sf));
+    let dir = arguments.data.unwrap_or_else(|| suite.default_data(suite.size(&options)));
     data::prepare(suite, &options, &dir, &queries)?;
     let venv = Venv::prepare(&arguments.venv).map_err(Failure::Statement)?;
     venv.install_module("pyspark", SPARK).map_err(Failure::Statement)?;

@@ -57,6 +57,9 @@ pub fn render(record: &Record) -> String {
     text.push_str("\n\n");
     text.push_str(&align(&head, &rows, &[total, mean]));
     text.push('\n');
+    if let Some(clients) = &record.clients {
+        text.push_str(&format!("{}\n", clients.line()));
+    }
     for (kind, lines) in [("failed", record.failures()), ("note", record.notes())] {
         for line in lines {
             text.push_str(&format!("{kind}: {line}\n"));
@@ -79,9 +82,9 @@ pub fn title(record: &Record) -> String {
         false => format!("\ntandem in mode gpu on {}", record.devices.join(" and ")),
     };
     format!(
-        "{} at scale factor {}, from {}, {} threads, best of {}{}, milliseconds, {}\n{}, {} cores, {}, {:.1} GB, {:.1} GB/s read, {}\n{}",
+        "{} {}, from {}, {} threads, best of {}{}, milliseconds, {}\n{}, {} cores, {}, {:.1} GB, {:.1} GB/s read, {}\n{}",
         record.suite.to_uppercase(),
-        record.sf,
+        record.size,
         format!("{:?}", record.from).to_lowercase(),
         record.threads,
         record.repeat,

@@ -22,7 +22,7 @@ fn length(value: i128) -> u32 {
 }
 
 /// What the exact results are made of, and where they must lie.
-struct Plan {
+struct DecimalPlan {
     operator: ArithmeticOperator,
     /// What the left and right values are multiplied by first.
     factors: [i128; 2],
@@ -52,7 +52,7 @@ pub(super) fn fast(
         Divide => [power_of_ten(scale - s1 + s2)?, 1],
         Multiply | Remainder => return None,
     };
-    let plan = Plan {
+    let plan = DecimalPlan {
         operator: operation.operator,
         factors,
         limit: power_of_ten(precision.into())?,
@@ -104,7 +104,7 @@ pub(super) fn unsigned(
     })??
 }
 
-impl Plan {
+impl DecimalPlan {
     fn run<A, B>(
         &self,
         a: Side<'_, A>,

@@ -8,7 +8,7 @@ use tandem_pipeline::{
 };
 
 use super::operand::Operand;
-use super::text::{measure, text};
+use super::text::{measure, search, text};
 use super::{Evaluator, compare};
 use crate::vector::{Values, Vector, bytes};
 
@@ -46,12 +46,12 @@ fn matches(values: &Values, matcher: &Matcher, pattern: &str, escape: Option<cha
         (Shape::Equal(wanted), _) => measure(values, |value| u8::from(value == wanted.as_bytes())),
         (Shape::StartsWith(wanted), _) => measure(values, |value| u8::from(value.starts_with(wanted.as_bytes()))),
         (Shape::EndsWith(wanted), _) => measure(values, |value| u8::from(value.ends_with(wanted.as_bytes()))),
-        (Shape::Contains(wanted), _) => {
-            let finder = Finder::new(wanted.as_bytes());
-            measure(values, |value| u8::from(finder.find(value).is_some()))
-        }
+        (Shape::Contains(wanted), _) => search(values, &Finder::new(wanted.as_bytes()), |_| true),
         (Shape::General, _) => match Sequence::new(pattern, escape).filter(|_| !ignore_case) {
-            Some(sequence) => measure(values, |value| u8::from(sequence.matches(value))),
+            Some(sequence) => match sequence.middle.first() {
+                Some(finder) => search(values, finder, |value| sequence.matches(value)),
+                None => measure(values, |value| u8::from(sequence.matches(value))),
+            },
             None => measure(values, |value| u8::from(matcher.matches(text(value)))),
         },
     }
@@ -87,9 +87,10 @@ impl Sequence {
     }
 
     fn matches(&self, value: &[u8]) -> bool {
+        // An empty text has no address: where processors compare vectors under a mask, asking for it costs a fault.
         if value.len() < self.first.len() + self.last.len()
-            || !value.starts_with(&self.first)
-            || !value.ends_with(&self.last)
+            || !(self.first.is_empty() || value.starts_with(&self.first))
+            || !(self.last.is_empty() || value.ends_with(&self.last))
         {
             return false;
         }

@@ -6,9 +6,9 @@
 use tandem_column::Result;
 use tandem_pipeline::{Expr, Value};
 
+use super::Evaluator;
 use super::kernels::{self, map};
 use super::operand::Operand;
-use super::{Evaluator, fallible};
 use crate::vector::{Values, Vector};
 
 /// Computes AND: false decides.
@@ -152,7 +152,7 @@ fn connect(evaluator: &Evaluator<'_>, operands: &[Expr], decisive: u8) -> Result
                     break;
                 }
                 let few = (rows - decided) * 4 < rows;
-                if decided > 0 && (few || fallible::may_fail(operand)) {
+                if decided > 0 && (few || operand.may_fail()) {
                     let open = kernels::positions(&map(&state.decided, |decided| decided ^ 1));
                     let value = evaluator.within(&open, |subset| subset.operand(operand))?;
                     state.take(truth(value), decisive, Some(&open));

@@ -13,7 +13,6 @@ mod compare;
 mod conditional;
 mod date;
 mod decimal;
-mod fallible;
 mod function;
 mod kernels;
 mod like;
@@ -185,7 +184,7 @@ impl Evaluator<'_> {
 
     fn select(&self, expr: &Expr) -> Result<Vec<u32>> {
         if let Expr::And(operands) = expr
-            && !operands.iter().any(fallible::may_fail)
+            && !operands.iter().any(Expr::may_fail)
         {
             return self.select_all(operands);
         }

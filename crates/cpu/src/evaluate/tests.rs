@@ -187,6 +187,30 @@ fn user_functions_are_called_per_row() {
 }
 
 #[test]
+fn patterns_are_found_in_each_text_and_never_across_two() {
+    let texts = ["", "ab", "a", "b", "xaby", "", "aab", "a", "ba", "b", "abab", "bab", "b-a", ""];
+    let held: Vec<Value> = texts.iter().map(|text| Value::String((*text).into())).collect();
+    let batch = Batch {
+        slots: vec![Slot { name: "text".to_string(), kind: Type::String, nullable: false }],
+        rows: held.iter().map(|value| vec![value.clone()]).collect(),
+        vectors: vec![Rc::new(Vector::from_values(&Type::String, &held))],
+    };
+    for pattern in
+        ["%ab%", "%a%b%", "%ab%ab%", "a%b%", "%b%a", "a%a%b", "%%", "%%%", "%ab%%", "b%b", "%", "%-%", "_%b%"]
+    {
+        let input = Box::new(Expr::Slot(0));
+        let like = Expr::Like { input, pattern: pattern.into(), escape: None, ignore_case: false };
+        assert!(check(&like, &batch, &[], 0), "{pattern}");
+    }
+    for part in ["ab", "", "a", "zz"] {
+        let part = Expr::Literal(Value::String(part.into()), Type::String);
+        let contains =
+            Expr::Function { function: Function::Contains, arguments: vec![Expr::Slot(0), part], kind: Type::Boolean };
+        assert!(check(&contains, &batch, &[], 0));
+    }
+}
+
+#[test]
 fn appending_keeps_values_and_nulls() {
     let random = &mut Random::new(3);
     let (first, second) = (Batch::new(random, 9), Batch::new(random, 5));

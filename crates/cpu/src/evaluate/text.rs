@@ -1,5 +1,6 @@
 //! Text functions of one varying argument: over all rows, or over a dictionary's distinct values where these are fewer.
 
+use memchr::memmem::Finder;
 use tandem_column::{Result, Type};
 use tandem_pipeline::{
     Function, Value,
@@ -28,6 +29,35 @@ pub(super) fn measure<R: Copy + Default>(values: &Values, f: impl Fn(&[u8]) -> R
         Values::Code { codes, dictionary } => codes.iter().map(|&code| f(dictionary.get(code))).collect(),
         other => vec![R::default(); other.len()],
     }
+}
+
+/// Tells which texts contain a part and fulfil a condition, 1 or 0 each. Texts that lie one after the other are searched as one:
+/// the search then takes as long as there are bytes, not as there are rows.
+pub(super) fn search(values: &Values, finder: &Finder<'_>, holds: impl Fn(&[u8]) -> bool) -> Vec<u8> {
+    let part = finder.needle().len();
+    let Values::Bytes(texts) = values else {
+        return measure(values, |value| u8::from(finder.find(value).is_some() && holds(value)));
+    };
+    if part == 0 {
+        return measure(values, |value| u8::from(holds(value)));
+    }
+    let (offsets, bytes) = texts.parts();
+    let mut mask = vec![0; texts.len()];
+    let (mut row, mut from) = (0, 0);
+    while let Some(found) = finder.find(&bytes[from..]) {
+        let start = from + found;
+        while offsets[row + 1] <= start {
+            row += 1;
+        }
+        let text = offsets[row]..offsets[row + 1];
+        // What begins in one text and ends in another is in neither.
+        from = start + 1;
+        if start + part <= text.end {
+            from = text.end;
+            mask[row] = u8::from(holds(&bytes[text]));
+        }
+    }
+    mask
 }
 
 /// Computes a text of each text, which `f` appends; `most` tells how long it may become.
@@ -120,10 +150,7 @@ fn measured(function: Function, rest: &[&Value], values: &Values, kind: &Type) -
         (EndsWith, [Value::String(part)]) => {
             Values::Boolean(measure(values, |value| u8::from(value.ends_with(part.as_bytes()))))
         }
-        (Contains, [Value::String(part)]) => {
-            let finder = memchr::memmem::Finder::new(part.as_bytes());
-            Values::Boolean(measure(values, |value| u8::from(finder.find(value).is_some())))
-        }
+        (Contains, [Value::String(part)]) => Values::Boolean(search(values, &Finder::new(part.as_bytes()), |_| true)),
         _ => return None,
     })
 }

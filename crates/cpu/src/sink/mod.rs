@@ -18,6 +18,7 @@ use tandem_column::{Field, Part, Result};
 use tandem_plan::{Physical, SinkPlan};
 
 pub use aggregate::{Best, Groups, Partial};
+pub(crate) use window::FirstRows;
 
 use crate::{
     Contents, PipelineOutput,

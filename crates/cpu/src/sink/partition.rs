@@ -52,7 +52,7 @@ impl SinkOperator for PartitionSink {
 }
 
 /// Returns the hash of each row's keys.
-fn hashes(keys: &[Vector], rows: usize) -> Vec<u64> {
+pub(super) fn hashes(keys: &[Vector], rows: usize) -> Vec<u64> {
     let mut hashes = vec![partition::SEED; rows];
     for key in keys {
         let take = |row: usize, hash: u64| match &key.values {

@@ -4,10 +4,13 @@
 //! and all of them know the last that any worker still wants: what does not come before it is dropped before its other columns are
 //! fetched, and whole blocks by their statistics. Which of several equal rows are the last is not determined.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::{
+    rc::Rc,
+    sync::{Arc, PoisonError, RwLock},
+};
 
-use tandem_column::{BLOCK_ROWS, Part, Repr, Result};
-use tandem_pipeline::{Slot, SlotId, SortKey};
+use tandem_column::{BLOCK_ROWS, Part, Result};
+use tandem_pipeline::{SlotId, SortKey};
 use tandem_plan::{Action, Origin, Physical, sink::SortPlan};
 
 use super::{
@@ -36,7 +39,7 @@ pub(super) struct SortSink {
 impl SortSink {
     pub(super) fn new(plan: SortPlan, physical: &Physical, memory: Arc<MemoryBudget>) -> SortSink {
         let column = |key: &SortKey| match physical.body.origins[key.slot] {
-            Origin::Column(column) if is_integer(&physical.body.slots[key.slot]) => Some(column),
+            Origin::Column(column) => Some(column),
             _ => None,
         };
         let harmless = |action: &Action| matches!(action, Action::Between { .. } | Action::Member { .. });
@@ -48,6 +51,24 @@ impl SortSink {
     /// Returns the last row that is still wanted, as far as it is known.
     fn bound(&self) -> Option<Arc<Bound>> {
         self.bound.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns which active rows come before the bound.
+    fn before(&self, bound: &Bound, frame: &Frame<'_>) -> Result<Vec<u32>> {
+        let keys = &self.plan.keys;
+        let column = keys.first().and_then(|key| frame.source_column(key.slot).map(|column| (key, column)));
+        match column.and_then(|(key, column)| bound.up_to_text(key, column, frame.rows())) {
+            Some(near) if near.is_empty() => Ok(near),
+            Some(near) => {
+                let vectors = keys.iter().map(|key| frame.vector_at(key.slot, &near).map(Rc::new));
+                let before = bound.before(keys, &vectors.collect::<Result<Vec<_>>>()?, near.len());
+                Ok(before.into_iter().map(|at| near[at as usize]).collect())
+            }
+            None => {
+                let vectors = keys.iter().map(|key| frame.vector(key.slot)).collect::<Result<Vec<_>>>()?;
+                Ok(bound.before(keys, &vectors, frame.count()))
+            }
+        }
     }
 
     /// Cuts a worker's rows back to those that are wanted, and tells the others of the last.
@@ -68,11 +89,6 @@ impl SortSink {
     }
 }
 
-/// Tells whether block statistics of a slot's column are its values.
-fn is_integer(slot: &Slot) -> bool {
-    slot.kind.repr() == Repr::Int
-}
-
 impl SinkOperator for SortSink {
     fn state(&self) -> Contents {
         Contents::Rows(Rows::new(self.plan.kinds.clone(), &self.memory, "sorting"))
@@ -88,12 +104,11 @@ impl SinkOperator for SortSink {
         match self.bound() {
             None => rows.push_slots(morsel, frame, &slots)?,
             Some(bound) => {
-                let keys = self.plan.keys.iter().map(|key| frame.vector(key.slot)).collect::<Result<Vec<_>>>()?;
-                let wanted = bound.before(&self.plan.keys, &keys, frame.count());
+                let wanted = self.before(&bound, frame)?;
                 if wanted.is_empty() {
                     return Ok(());
                 }
-                let fetch = |slot: &SlotId| frame.vector_at(*slot, &wanted).map(std::rc::Rc::new);
+                let fetch = |slot: &SlotId| frame.vector_at(*slot, &wanted).map(Rc::new);
                 rows.push(morsel, wanted.len(), &slots.iter().map(fetch).collect::<Result<Vec<_>>>()?)?;
             }
         }
@@ -106,8 +121,9 @@ impl SinkOperator for SortSink {
 
     fn excludes(&self, part: &Part, start: usize) -> bool {
         let Some((column, key)) = self.skipping.zip(self.plan.keys.first()) else { return false };
-        let Some(bound) = self.bound().and_then(|bound| bound.first_integer()) else { return false };
-        let Some(block) = part.columns[column].blocks.get(start / BLOCK_ROWS) else { return false };
+        let column = &part.columns[column];
+        let Some(bound) = self.bound().and_then(|bound| bound.first_ordinal(column)) else { return false };
+        let Some(block) = column.blocks.get(start / BLOCK_ROWS) else { return false };
         let after = |(low, high): (i64, i64)| if key.descending { high < bound } else { low > bound };
         block.range.is_some_and(after) && (block.nulls == 0 || !key.nulls_first)
     }

@@ -7,7 +7,7 @@ use tandem_pipeline::{Query, Value, parse, partition, verify};
 use tandem_plan::{Build, Planning};
 
 use crate::{
-    Contents, Contribution, Job, MemoryBudget, PipelineOutput, Settings, Switches, VectorSelector, lookup, values_table,
+    Contents, Contribution, Job, MemoryBudget, PipelineOutput, Switches, VectorSelector, lookup, values_table,
 };
 
 const ROWS: usize = 1000;
@@ -45,7 +45,7 @@ fn job(query: &Query, table: Arc<Table>, collide: bool) -> Job {
     };
     let physical = tandem_plan::plan(query, 0, &table, &planning).expect("it can be planned");
     let switches = Switches { vector_rows: 7, ..Switches::default() };
-    Job::new(Arc::new(physical), table, &Settings { switches, ..Settings::default() })
+    Job::new(Arc::new(physical), table, &switches.into())
 }
 
 /// Runs all rows of a job as one worker.
@@ -74,7 +74,7 @@ fn found(build: &Build, keys: &[usize], rows: std::ops::Range<usize>, query: &Qu
     for part in &all.parts {
         let rows: Vec<u32> = (0..part.rows as u32).collect();
         let vectors: Vec<_> =
-            keys.iter().map(|key| std::rc::Rc::new(crate::fetch_matches(&part.columns[*key], &rows))).collect();
+            keys.iter().map(|key| std::rc::Rc::new(crate::Vector::fetch(&part.columns[*key], &rows))).collect();
         let asked = lookup::Asked { null_equals_null: false, first: false };
         for (start, end) in lookup::find(build, &vectors, part.rows, asked) {
             for entry in start..end {
@@ -192,6 +192,8 @@ fn the_first_rows_of_partitions_are_those_of_whole_partitions() {
         ("$0, $2", "$3", "row_number()"),
         ("$2", "$1 desc", "rank()"),
         ("", "$0", "rank()"),
+        ("$0", "$2, $3 desc", "row_number()"),
+        ("$3", "$0", "row_number()"),
     ] {
         let text = format!("window by ({by}) order ({order}) compute ({rank} as int64");
         let mut whole = run_in_turns(&format!("{text}) output ($0, $3)"), MANY);

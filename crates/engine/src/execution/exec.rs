@@ -22,7 +22,7 @@ use datafusion::physical_plan::{
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use tandem_column::{Reservation, Table};
-use tandem_runtime::{Cancel, Execution, QueryInputs, QueryMetrics, RunOptions};
+use tandem_runtime::{Cancel, Execution, Outline, QueryInputs, QueryMetrics, RunOptions, Settings};
 
 use crate::error::IntoHost;
 use crate::explain::render::place_of;
@@ -86,6 +86,22 @@ impl TandemExec {
         self.metrics.lock().clone()
     }
 
+    /// Says what planning decides about each pipeline, as far as that is known before anything has run.
+    ///
+    /// # Errors
+    /// Unsupported, for what cannot run.
+    pub(crate) fn outline(&self) -> Result<Vec<Option<Outline>>, Error> {
+        let (mut inputs, mut holds) = (QueryInputs::default(), Vec::new());
+        for (scan, table) in self.captured.scans.iter().zip(&self.scans) {
+            if let Some((table, hold)) = table.resident(&scan.columns, &scan.predicates, &self.statement) {
+                inputs.tables.insert(scan.name.clone(), table);
+                holds.push(hold);
+            }
+        }
+        let options = run_options(&self.statement, self.statement.stop.part());
+        self.statement.runtime.outline(&self.captured.query, &inputs, &options)
+    }
+
     /// Runs the query to its end, with blocks for the host's parts.
     fn run(
         &self,
@@ -107,13 +123,7 @@ impl TandemExec {
                 inputs.tables.insert(scan.name.clone(), table);
                 holds.push(hold);
             }
-            let options = RunOptions {
-                switches: statement.switches,
-                memory: statement.budget.clone(),
-                cancel,
-                progress: statement.report.counters().clone(),
-                devices: statement.devices.clone(),
-            };
+            let options = run_options(&statement, cancel);
             let execution =
                 statement.runtime.execute(&captured.query, &inputs, &options).map_err(|error| match error.class {
                     Class::Unsupported => Error::unsupported(format!(
@@ -134,6 +144,15 @@ impl TandemExec {
             *measured.lock() = Some(execution.metrics.clone());
             Ok(execution)
         }
+    }
+}
+
+/// Returns how the queries of a statement run.
+fn run_options(statement: &Statement, cancel: Cancel) -> RunOptions {
+    RunOptions {
+        settings: Settings { switches: statement.switches, memory: statement.budget.clone(), cancel },
+        progress: statement.report.counters().clone(),
+        devices: statement.devices.clone(),
     }
 }
 

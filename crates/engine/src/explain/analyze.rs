@@ -88,11 +88,22 @@ fn describe(planned: &Planned, statement: &Statement, verbose: bool, measured: b
     if verbose {
         rows.push(("logical plan".to_string(), planned.logical.display_indent().to_string()));
     }
+    let mut failed = None;
     visit_exec(&planned.physical, &mut |exec: &TandemExec| {
         let metrics = if measured { exec.measured() } else { None };
-        let text = render(exec.captured(), metrics.as_ref(), statement.device_names().as_deref());
+        let outlines = match &metrics {
+            Some(metrics) => metrics.pipelines.iter().map(|pipeline| Some(pipeline.outline.clone())).collect(),
+            None => exec.outline().unwrap_or_else(|error| {
+                failed = Some(error);
+                Vec::new()
+            }),
+        };
+        let text = render(exec.captured(), &outlines, metrics.as_ref(), statement.device_names().as_deref());
         rows.push(("pipelines".to_string(), text.trim_end().to_string()));
     })?;
+    if let Some(error) = failed {
+        return Err(error.into_host());
+    }
     if !planned.physical.is::<TandemExec>() || !planned.physical.children().is_empty() {
         let display = if measured {
             DisplayableExecutionPlan::with_metrics(planned.physical.as_ref())

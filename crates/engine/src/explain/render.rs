@@ -2,15 +2,24 @@
 
 use std::{fmt::Write, time::Duration};
 
-use tandem_runtime::{DeviceMetrics, PipelineMetrics, ProgramMetrics, QueryMetrics, StepMetrics};
+use tandem_pipeline::{Pipeline, Query, Sink, Source};
+use tandem_runtime::{
+    DeviceMetrics, Outline, OutlineItem, OutlineLine, PipelineMetrics, ProgramMetrics, QueryMetrics, StepMetrics,
+};
 
 use crate::planning::captured::Captured;
 
 /// The factor up to which an estimate is as good as can be asked for.
 const TOLERATED: f64 = 10.0;
 
-/// Writes the pipelines of a captured sub-plan, one line per source, step and sink; with metrics, what each did.
-pub fn render(captured: &Captured, metrics: Option<&QueryMetrics>, device: Option<&str>) -> String {
+/// Writes the pipelines of a captured sub-plan, one line per source, step and sink, in the order in which they run, each with
+/// what was chosen for it; with metrics, what each did. Of a pipeline without an outline, nothing is decided yet.
+pub(crate) fn render(
+    captured: &Captured,
+    outlines: &[Option<Outline>],
+    metrics: Option<&QueryMetrics>,
+    device: Option<&str>,
+) -> String {
     let mut text = String::new();
     let place = match device {
         None => "cpu".to_string(),
@@ -29,20 +38,45 @@ pub fn render(captured: &Captured, metrics: Option<&QueryMetrics>, device: Optio
             remarks.push(totals(measured));
             remarks.extend(measured.device.as_ref().map(device_totals));
             remarks.extend(measured.reason.iter().map(|reason| format!("on the CPU: {reason}")));
-            remarks.extend(measured.notes.iter().cloned());
         }
         line(&mut text, 0, &format!("pipeline {index} ({})", remarks.join(", ")));
-        let lines = pipeline.describe(query);
-        for (position, described) in lines.iter().enumerate() {
-            // The source comes first and has no metrics of its own, the sink last.
-            let step = position.checked_sub(1).map(|step| (step < pipeline.steps.len()).then_some(step));
-            match measured.zip(step).and_then(|(measured, step)| remark(&measured.steps, step)) {
-                Some(remark) => line(&mut text, 1, &format!("{described}  [{remark}]")),
-                None => line(&mut text, 1, described),
+        let undecided;
+        let outline = match outlines.get(index).and_then(Option::as_ref) {
+            Some(outline) => outline,
+            None => {
+                undecided = not_yet(query, pipeline);
+                &undecided
             }
+        };
+        for described in &outline.lines {
+            let choice =
+                described.choice.as_ref().filter(|_| described.of != OutlineItem::Source || measured.is_none());
+            let choice = choice.map_or(String::new(), |choice| format!(": {choice}"));
+            let remark = match (described.of, measured) {
+                (OutlineItem::Removed, _) => Some("removed: statistics".to_string()),
+                (OutlineItem::Step(at), Some(measured)) => measured.steps.get(at).and_then(remark),
+                (OutlineItem::Sink, Some(measured)) => measured.steps.last().and_then(remark),
+                _ => None,
+            };
+            let remark = remark.map_or(String::new(), |remark| format!("  [{remark}]"));
+            line(&mut text, 1, &format!("{}{choice}{remark}", described.text));
         }
     }
     text
+}
+
+/// Outlines a pipeline whose rows are not there yet.
+fn not_yet(query: &Query, pipeline: &Pipeline) -> Outline {
+    let when = match &pipeline.source {
+        Source::Table { .. } => "the rest is decided when these columns are read",
+        _ => "the rest is decided when these rows are there",
+    };
+    let open = !pipeline.steps.is_empty() || matches!(&pipeline.sink, Sink::Aggregate { keys, .. } if !keys.is_empty());
+    let line = |(at, text)| {
+        let of = if at == 0 { OutlineItem::Source } else { OutlineItem::Waiting };
+        OutlineLine { of, text, choice: (at == 0 && open).then(|| when.to_string()) }
+    };
+    Outline { lines: pipeline.describe(query).into_iter().enumerate().map(line).collect() }
 }
 
 /// Writes a number of rows with two digits that mean something: estimates are no better.
@@ -94,25 +128,13 @@ fn totals(measured: &PipelineMetrics) -> String {
     text
 }
 
-/// Says what a step, or the sink, did: all parts of it together. What statistics made superfluous has none; what nobody
-/// counted, as devices do not count rows of single steps, has no remark.
-fn remark(steps: &[StepMetrics], of: Option<usize>) -> Option<String> {
-    let mut parts = steps.iter().filter(|step| step.of == of);
-    let Some(first) = parts.next() else {
-        return (!steps.is_empty()).then(|| "removed: statistics".to_string());
-    };
-    let (mut counted, mut rows_out, mut spent, mut bytes) = (first.counted, first.rows_out, first.time, first.bytes);
-    for part in parts {
-        counted &= part.counted;
-        rows_out = part.rows_out;
-        spent += part.time;
-        bytes += part.bytes;
+/// Says what a step, or the sink, did. What nobody counted, as devices do not count rows of single steps, has no remark.
+fn remark(step: &StepMetrics) -> Option<String> {
+    let mut text = format!("{} → {} rows, {}", step.rows_in, step.rows_out, time(step.time));
+    if step.bytes > 0 {
+        let _ = write!(text, ", {} bytes", step.bytes);
     }
-    let mut text = format!("{} → {rows_out} rows, {}", first.rows_in, time(spent));
-    if bytes > 0 {
-        let _ = write!(text, ", {bytes} bytes");
-    }
-    counted.then_some(text)
+    step.counted.then_some(text)
 }
 
 fn time(duration: Duration) -> String {
@@ -145,26 +167,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metrics_go_to_their_steps() {
-        let step = |of, rows_in, rows_out| StepMetrics {
-            of,
-            rows_in,
-            rows_out,
-            time: Duration::from_millis(1),
-            counted: true,
-            ..StepMetrics::default()
-        };
-        // The first step was removed, the third has two parts.
-        let mut steps = vec![step(Some(1), 90, 80), step(Some(2), 80, 60), step(Some(2), 60, 50), step(None, 50, 1)];
-        steps[3].bytes = 8;
-        let shown = |of| remark(&steps, of);
-        assert_eq!(shown(Some(0)).as_deref(), Some("removed: statistics"));
-        assert_eq!(shown(Some(1)).as_deref(), Some("90 → 80 rows, 1.000 ms"));
-        assert_eq!(shown(Some(2)).as_deref(), Some("80 → 50 rows, 2.000 ms"));
-        assert_eq!(shown(None).as_deref(), Some("50 → 1 rows, 1.000 ms, 8 bytes"));
-        steps[0].counted = false;
-        assert_eq!(remark(&steps, Some(1)), None);
-        assert_eq!(remark(&[], Some(0)), None);
+    fn steps_say_what_they_did() {
+        let (rows_in, rows_out, time) = (90, 80, Duration::from_millis(1));
+        let mut step = StepMetrics { rows_in, rows_out, time, counted: true, ..StepMetrics::default() };
+        assert_eq!(remark(&step).as_deref(), Some("90 → 80 rows, 1.000 ms"));
+        step.bytes = 8;
+        assert_eq!(remark(&step).as_deref(), Some("90 → 80 rows, 1.000 ms, 8 bytes"));
+        step.counted = false;
+        assert_eq!(remark(&step), None);
     }
 
     #[test]

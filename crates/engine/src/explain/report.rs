@@ -156,7 +156,7 @@ impl Report {
             rows_estimated: *estimate,
             rows_skipped: pipeline.rows_skipped,
             elapsed: pipeline.elapsed,
-            notes: pipeline.notes.clone(),
+            notes: pipeline.outline.choices(),
         };
         pipelines.zip(&state.estimates).map(report).collect()
     }

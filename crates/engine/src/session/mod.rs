@@ -21,6 +21,7 @@ use datafusion::common::TableReference;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::optimizer::Optimizer;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::prelude::{SessionConfig, SessionContext};
@@ -33,6 +34,7 @@ use crate::error::translate::ErrorContext;
 use crate::execution::host::{BatchStream, Host, Stop};
 use crate::execution::memory::BudgetPool;
 use crate::execution::staging::{StagedFile, Unfinished};
+use crate::planning::cross_joins::CrossJoins;
 use crate::planning::overflow::{CheckedArithmetic, CheckedConstants};
 use crate::sql::parameters::Value;
 use crate::sql::statement::Statement;
@@ -278,10 +280,15 @@ fn context(
         .out_of_host()?;
     let mut rules = PhysicalOptimizer::new().rules;
     rules.insert(0, Arc::new(CheckedArithmetic));
+    let logical = Optimizer::new().rules.into_iter().map(|rule| match rule.name() {
+        "eliminate_cross_join" => Arc::new(CrossJoins::default()),
+        _ => rule,
+    });
     let mut state = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(environment)
         .with_catalog_list(Arc::new(catalogs))
+        .with_optimizer_rules(logical.collect())
         .with_physical_optimizer_rules(rules)
         .with_analyzer_rule(Arc::new(CheckedConstants))
         .with_default_features()

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::expr::{Exists, InSubquery};
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::{Expr, LogicalPlan, Operator};
 use datafusion::sql::parser::{CopyToSource, Statement as SqlStatement};
 use datafusion::sql::sqlparser::ast::{self, SetExpr, Visit, Visitor};
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -25,6 +25,9 @@ use crate::{Error, Result};
 /// Levels of a plan, or of an expression before planning. Measured: an eighth of [`STACK_BYTES`] suffices for so long
 /// chains of `+`, `||`, OR, AND, casts and WITH, in every mode, and a quarter of the usual stack for the workers.
 const LEVELS: usize = 2_000;
+/// ANDs of a chain that count as one level: joins of many tables have thousands of conditions, and walks take a chain of
+/// this many times [`LEVELS`] with half of [`STACK_BYTES`].
+const ANDS: usize = 4;
 /// Set operations above each other, tables of one FROM, queries of one WITH: planning takes the square of their number.
 const QUERIES: usize = 1_000;
 /// Operators in a row within one pair of parentheses of a text: parsing and dropping so deep a tree takes less than half
@@ -119,22 +122,33 @@ pub(crate) fn check_statement(statement: &SqlStatement) -> Result<()> {
     if flow.is_break() { Err(too_deep()) } else { Ok(()) }
 }
 
+/// Returns how much of a level an expression is below another, in shares.
+fn shares(is_and: bool, below_and: bool) -> usize {
+    if is_and && below_and { 1 } else { ANDS }
+}
+
 /// Counts the levels above the part of a syntax tree that is visited.
 #[derive(Default)]
 struct SyntaxDepth {
-    levels: usize,
+    /// In shares of a level, [`ANDS`] of which are one.
+    shares: usize,
+    /// Of each expression and query above: whether it is an AND, and its shares.
+    above: Vec<(bool, usize)>,
     /// Operators that planning may put above each other, of the whole statement.
     operators: usize,
 }
 
 impl SyntaxDepth {
-    fn enter(&mut self) -> ControlFlow<()> {
-        self.levels += 1;
-        if self.levels > LEVELS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    fn enter(&mut self, is_and: bool) -> ControlFlow<()> {
+        let shares = shares(is_and, self.above.last().is_some_and(|(is_and, _)| *is_and));
+        self.above.push((is_and, shares));
+        self.shares += shares;
+        if self.shares > LEVELS * ANDS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     fn leave(&mut self) -> ControlFlow<()> {
-        self.levels -= 1;
+        let (_, shares) = self.above.pop().expect("what is left was entered");
+        self.shares -= shares;
         ControlFlow::Continue(())
     }
 
@@ -148,8 +162,8 @@ impl SyntaxDepth {
 impl Visitor for SyntaxDepth {
     type Break = ();
 
-    fn pre_visit_expr(&mut self, _: &ast::Expr) -> ControlFlow<()> {
-        self.enter()
+    fn pre_visit_expr(&mut self, expr: &ast::Expr) -> ControlFlow<()> {
+        self.enter(matches!(expr, ast::Expr::BinaryOp { op: ast::BinaryOperator::And, .. }))
     }
 
     fn post_visit_expr(&mut self, _: &ast::Expr) -> ControlFlow<()> {
@@ -157,7 +171,7 @@ impl Visitor for SyntaxDepth {
     }
 
     fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
-        self.enter()?;
+        self.enter(false)?;
         self.count(query.with.as_ref().map_or(0, |with| with.cte_tables.len()) + query.pipe_operators.len())?;
         let mut bodies = vec![(query.body.as_ref(), 0)];
         while let Some((body, level)) = bodies.pop() {
@@ -182,17 +196,17 @@ impl Visitor for SyntaxDepth {
     }
 }
 
-/// Checks a plan before it is optimised.
+/// Checks a plan before it is optimised; returns how many ANDs the expression with most of them has.
 ///
 /// # Errors
 /// If a path through it is too deep, or it has too many operators.
-pub(crate) fn check_plan(plan: &LogicalPlan) -> Result<()> {
+pub(crate) fn check_plan(plan: &LogicalPlan) -> Result<usize> {
     let mut depth = PlanDepth::default();
     depth.check(plan, 0)?;
     while let Some((subquery, above)) = depth.subqueries.pop() {
         depth.check(&subquery, above)?;
     }
-    Ok(())
+    Ok(depth.ands)
 }
 
 /// What is left to do of a plan, and how much of it was seen.
@@ -200,6 +214,8 @@ pub(crate) fn check_plan(plan: &LogicalPlan) -> Result<()> {
 struct PlanDepth {
     subqueries: Vec<(Arc<LogicalPlan>, usize)>,
     operators: usize,
+    /// The ANDs of the expression with most of them.
+    ands: usize,
 }
 
 impl PlanDepth {
@@ -225,21 +241,25 @@ impl PlanDepth {
 
     /// Returns the depth of an expression below an operator.
     fn expression(&mut self, expression: &Expr, above: usize) -> Result<usize, DataFusionError> {
-        let (mut expressions, mut deepest) = (vec![(expression, 1)], 0);
-        while let Some((expression, level)) = expressions.pop() {
-            deepest = deepest.max(level);
+        let is_and = |expression: &Expr| matches!(expression, Expr::BinaryExpr(binary) if binary.op == Operator::And);
+        let (mut expressions, mut deepest, mut ands) = (vec![(expression, ANDS)], 0, 0);
+        while let Some((expression, depth)) = expressions.pop() {
+            deepest = deepest.max(depth);
             if let Expr::ScalarSubquery(subquery)
             | Expr::InSubquery(InSubquery { subquery, .. })
             | Expr::Exists(Exists { subquery, .. }) = expression
             {
-                self.subqueries.push((subquery.subquery.clone(), above + level));
+                self.subqueries.push((subquery.subquery.clone(), above + depth.div_ceil(ANDS)));
             }
+            let below_and = is_and(expression);
+            ands += usize::from(below_and);
             expression.apply_children(|child| {
-                expressions.push((child, level + 1));
+                expressions.push((child, depth + shares(is_and(child), below_and)));
                 Ok(TreeNodeRecursion::Continue)
             })?;
         }
-        Ok(deepest)
+        self.ands = self.ands.max(ands);
+        Ok(deepest.div_ceil(ANDS))
     }
 }
 

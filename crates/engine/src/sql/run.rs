@@ -13,6 +13,7 @@ use crate::error::translate::ErrorContext;
 use crate::explain::analyze::{explain, explain_analyze, explain_kernel};
 use crate::planning::planner::{files, plan};
 use crate::session::{Inner, nothing, ready};
+use crate::sql::balance::{LONG, balance};
 use crate::sql::copy::infer_format;
 use crate::sql::ddl::{create_external, create_table};
 use crate::sql::parameters::bind;
@@ -48,8 +49,10 @@ async fn dispatch(
     nesting::check_text(sql).into_host()?;
     let parsed = infer_format(state.sql_to_statement(sql, &dialect)?);
     nesting::check_statement(&parsed).into_host()?;
-    let logical = bind(state.statement_to_plan(parsed).await?, &statement.values).into_host()?;
-    nesting::check_plan(&logical).into_host()?;
+    let mut logical = bind(state.statement_to_plan(parsed).await?, &statement.values).into_host()?;
+    if nesting::check_plan(&logical).into_host()? > LONG {
+        logical = balance(logical)?;
+    }
     words.files = files(&logical);
     if let LogicalPlan::Copy(copy) = &logical {
         words.target = Some(copy.output_url.clone());

@@ -10,7 +10,7 @@ use datafusion::datasource::DefaultTableSource;
 use datafusion::logical_expr::{TableScan, TableSource};
 use parking_lot::Mutex;
 use tandem_column::Table;
-use tandem_runtime::{Accelerator, Cancel, MemoryBudget, Runtime};
+use tandem_runtime::{Accelerator, Cancel, MemoryBudget, RowProgress, Runtime};
 use tandem_scan::{ColumnCache, FileTable, Hold, Loading};
 
 use crate::execution::host::Stop;
@@ -67,6 +67,24 @@ impl ScanTable {
             }
         };
         Ok((Arc::new(table), hold))
+    }
+
+    /// Returns what [`ScanTable::load`] would, if it is there already; reads nothing.
+    pub(crate) fn resident(
+        &self,
+        columns: &[usize],
+        predicates: &[tandem_pipeline::Expr],
+        statement: &Statement,
+    ) -> Option<(Arc<Table>, Hold)> {
+        let (table, hold) = match self {
+            ScanTable::Resident(table) => (table.project(columns), Hold::default()),
+            ScanTable::Files(files) => {
+                let (cache, runtime, memory) = (&*statement.cache, &*statement.runtime, &statement.budget);
+                let (cancel, progress) = (&statement.stop.part(), &RowProgress::default());
+                files.resident(columns, predicates, &Loading { cache, runtime, memory, cancel, progress })?
+            }
+        };
+        Some((Arc::new(table), hold))
     }
 
     fn statistics(&self) -> TableStats {

@@ -11,13 +11,11 @@ mod part;
 mod tests;
 mod words;
 
-use std::sync::Arc;
-
-use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use tandem_column::{Error, Result};
-
-use crate::{GeneratorOptions, source::TableSource};
+use crate::{
+    GeneratorOptions,
+    columns::{batch, integers, schema, strings},
+    source::TableSource,
+};
 
 /// How many rows each table has, by scale factor.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,22 +49,4 @@ pub fn sources(options: &GeneratorOptions) -> Vec<Box<dyn TableSource>> {
         Box::new(part::Parts::new(options.seed, rows.parts)),
         Box::new(lineorder::LineOrder::new(options.seed, rows)),
     ]
-}
-
-/// Makes a schema of columns without nulls.
-fn schema(columns: &[(&str, DataType)]) -> SchemaRef {
-    Arc::new(Schema::new(columns.iter().map(|(name, kind)| Field::new(*name, kind.clone(), false)).collect::<Vec<_>>()))
-}
-
-fn batch(schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
-    RecordBatch::try_new(Arc::clone(schema), columns)
-        .map_err(|error| Error::internal(format!("A generated batch does not fit its schema: {error}.")))
-}
-
-fn integers(values: impl IntoIterator<Item = i32>) -> ArrayRef {
-    Arc::new(Int32Array::from_iter_values(values))
-}
-
-fn strings<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> ArrayRef {
-    Arc::new(StringArray::from_iter_values(values))
 }

@@ -10,7 +10,7 @@ use crate::source::in_order;
 const SEED: u64 = 7;
 
 fn generate(sf: f64, seed: u64, threads: usize, table: &str) -> Vec<RecordBatch> {
-    let sources = sources(&GeneratorOptions { sf, seed, threads });
+    let sources = sources(&GeneratorOptions { sf, seed, threads, ..GeneratorOptions::default() });
     let source = sources.iter().find(|s| s.name() == table).expect("a table of SSB");
     let mut all = Vec::new();
     in_order(
@@ -77,14 +77,17 @@ fn cardinalities_follow_the_specification() {
     assert_eq!(Cardinality::new(1.0), expect(1_500_000, 30_000, 2_000, 200_000));
     assert_eq!(Cardinality::new(10.0), expect(15_000_000, 300_000, 20_000, 800_000));
     assert_eq!(Cardinality::new(20.0), expect(30_000_000, 600_000, 40_000, 1_000_000));
-    let lines = sources(&GeneratorOptions { sf: 1.0, seed: SEED, threads: 1 }).last().expect("lineorder").rows();
+    let lines = sources(&GeneratorOptions { sf: 1.0, seed: SEED, ..GeneratorOptions::default() })
+        .last()
+        .expect("lineorder")
+        .rows();
     assert!((5_990_000..6_010_000).contains(&lines), "{lines}");
     assert_eq!(rows(&generate(1.0, SEED, 1, "date")), 2556);
 }
 
 #[test]
 fn schemas_have_all_columns() {
-    let widths: Vec<_> = sources(&GeneratorOptions { sf: 0.01, seed: SEED, threads: 1 })
+    let widths: Vec<_> = sources(&GeneratorOptions { sf: 0.01, seed: SEED, ..GeneratorOptions::default() })
         .iter()
         .map(|s| (s.name(), s.schema().fields().len()))
         .collect();

@@ -78,14 +78,23 @@ pub(super) fn accumulator(aggregate: &Aggregate, slots: &[Slot]) -> Accumulator 
 }
 
 /// Takes a row into an accumulator, if the aggregate's filter lets it.
-pub(super) fn accumulate(into: &mut Accumulator, aggregate: &Aggregate, row: &Row, phase: Phase) -> Result<()> {
+pub(super) fn accumulate(
+    into: &mut Accumulator,
+    aggregate: &Aggregate,
+    slots: &[Slot],
+    row: &Row,
+    phase: Phase,
+) -> Result<()> {
     if aggregate.filter.is_some_and(|filter| !row[filter].is_true()) {
         return Ok(());
     }
-    match (phase, aggregate.argument) {
-        (Phase::Final, Some(first)) => into.merge(&row[first..first + aggregate.function.state_names().len()]),
-        (_, Some(argument)) => into.update(&row[argument]),
-        (_, None) => into.update(&Value::Null),
+    match (phase, aggregate.argument, aggregate.second) {
+        (Phase::Final, Some(first), _) => into.merge(&row[first..first + aggregate.function.state_names().len()]),
+        (_, Some(y), Some(x)) => into.update_pair(&row[y], &row[x], &slots[x].kind),
+        (_, Some(argument), None) => {
+            into.update_ordered(&row[argument], aggregate.order.iter().map(|key| row[key.slot].clone()).collect())
+        }
+        (_, None, _) => into.update(&Value::Null),
     }
 }
 
@@ -111,7 +120,7 @@ fn aggregate(
             groups.len() - 1
         });
         for (into, aggregate) in groups[position].1.iter_mut().zip(aggregates) {
-            accumulate(into, aggregate, row, phase)?;
+            accumulate(into, aggregate, slots, row, phase)?;
         }
     }
     let finish = |(mut row, accumulators): (Row, Vec<Accumulator>)| -> Result<Row> {

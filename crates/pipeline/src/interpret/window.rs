@@ -96,16 +96,27 @@ impl<'r> Members<'r> {
                 };
                 place(sizes.map(holds).position(|holds| holds).unwrap_or(0))
             }
-            WindowFunction::Lag { slot, offset, default } => {
-                let from = usize::try_from(at as i128 - i128::from(*offset)).ok().filter(|from| *from < count);
+            WindowFunction::Lag { slot, offset, default, ignore_nulls } => {
+                let from = if *ignore_nulls && *offset != 0 {
+                    let has_value = |other: &usize| !self.row(*other)[*slot].is_null();
+                    let skipped = usize::try_from(offset.unsigned_abs() - 1).unwrap_or(usize::MAX);
+                    match *offset > 0 {
+                        true => (0..at).rev().filter(has_value).nth(skipped),
+                        false => (at + 1..count).filter(has_value).nth(skipped),
+                    }
+                } else {
+                    usize::try_from(at as i128 - i128::from(*offset)).ok().filter(|from| *from < count)
+                };
                 match (from, default) {
                     (Some(from), _) => self.row(from)[*slot].clone(),
                     (None, Some(default)) => self.row(at)[*default].clone(),
                     (None, None) => Value::Null,
                 }
             }
-            WindowFunction::Nth { slot, place, frame } => {
-                let framed: Vec<usize> = (0..count).filter(|other| self.within(frame, at, *other)).collect();
+            WindowFunction::Nth { slot, place, frame, ignore_nulls } => {
+                let counts = |other: &usize| !ignore_nulls || !self.row(*other)[*slot].is_null();
+                let framed = (0..count).filter(|other| self.within(frame, at, *other)).filter(counts);
+                let framed: Vec<usize> = framed.collect();
                 let index = if *place > 0 { i128::from(*place) - 1 } else { framed.len() as i128 + i128::from(*place) };
                 let found = usize::try_from(index).ok().and_then(|index| framed.get(index));
                 found.map_or(Value::Null, |found| self.row(*found)[*slot].clone())
@@ -113,7 +124,7 @@ impl<'r> Members<'r> {
             WindowFunction::Aggregate { aggregate, frame } => {
                 let mut into = accumulator(aggregate, slots);
                 for other in (0..count).filter(|other| self.within(frame, at, *other)) {
-                    accumulate(&mut into, aggregate, self.row(other), Phase::Single)?;
+                    accumulate(&mut into, aggregate, slots, self.row(other), Phase::Single)?;
                 }
                 into.finish()?
             }

@@ -4,7 +4,8 @@ use tandem_column::Result;
 
 use super::{Parser, token::Token};
 use crate::{
-    Aggregate, AggregateFunction, FrameUnit, Overflow, Phase, Sink, Slot, SortKey, Window, WindowFrame, WindowFunction,
+    Aggregate, AggregateFunction, FrameUnit, Overflow, Phase, Sink, Slot, SortKey, Value, Window, WindowFrame,
+    WindowFunction,
 };
 
 impl Parser {
@@ -84,12 +85,20 @@ impl Parser {
         self.expect("(")?;
         let distinct = self.accept("distinct");
         let argument = if matches!(self.peek(), Token::Slot(_)) { Some(self.slot()?) } else { None };
+        let (mut second, mut parameter) = (None, Value::Null);
+        while self.accept(",") {
+            match self.peek() {
+                Token::Slot(_) => second = Some(self.slot()?),
+                _ => parameter = self.value()?,
+            }
+        }
+        let order = if self.accept("order") { self.list(Parser::sort_key)? } else { Vec::new() };
         let filter = if self.accept("where") { Some(self.slot()?) } else { None };
         self.expect(")")?;
         self.expect(":")?;
         let kind = self.kind()?;
         let overflow = self.overflow()?.unwrap_or(Overflow::Error);
-        Ok(Aggregate { function, argument, distinct, filter, kind, overflow })
+        Ok(Aggregate { function, argument, second, parameter, order, distinct, filter, kind, overflow })
     }
 
     /// Reads a window function and its type.
@@ -110,7 +119,7 @@ impl Parser {
             let offset = self.number()?;
             let default = if self.accept(",") { Some(self.slot()?) } else { None };
             self.expect(")")?;
-            WindowFunction::Lag { slot, offset, default }
+            WindowFunction::Lag { slot, offset, default, ignore_nulls: self.ignore_nulls()? }
         } else if self.accept("percent_rank") {
             self.expect("( )")?;
             WindowFunction::PercentRank
@@ -128,12 +137,22 @@ impl Parser {
             self.expect(",")?;
             let place = self.number()?;
             self.expect(")")?;
-            WindowFunction::Nth { slot, place, frame: self.frame()? }
+            let ignore_nulls = self.ignore_nulls()?;
+            WindowFunction::Nth { slot, place, frame: self.frame()?, ignore_nulls }
         } else {
             WindowFunction::Aggregate { aggregate: self.aggregate()?, frame: self.frame()? }
         };
         self.expect("as")?;
         Ok(Window { function, kind: self.kind()? })
+    }
+
+    /// Tells whether rows without a value do not count.
+    fn ignore_nulls(&mut self) -> Result<bool> {
+        let ignores = self.accept("ignore");
+        if ignores {
+            self.expect("nulls")?;
+        }
+        Ok(ignores)
     }
 
     /// Reads a frame.

@@ -264,6 +264,17 @@ impl Writer<'_> {
         if let Some(argument) = aggregate.argument {
             self.slot(out, argument)?;
         }
+        if let Some(second) = aggregate.second {
+            out.write_str(", ")?;
+            self.slot(out, second)?;
+        }
+        if !aggregate.parameter.is_null() {
+            write!(out, ", {}", aggregate.parameter)?;
+        }
+        if !aggregate.order.is_empty() {
+            out.write_str(" order ")?;
+            self.sort_keys(out, &aggregate.order)?;
+        }
         if let Some(filter) = aggregate.filter {
             out.write_str(" where ")?;
             self.slot(out, filter)?;
@@ -354,7 +365,7 @@ impl Writer<'_> {
             WindowFunction::PercentRank => out.write_str("percent_rank()"),
             WindowFunction::CumeDist => out.write_str("cume_dist()"),
             WindowFunction::Ntile { buckets } => write!(out, "ntile({buckets})"),
-            WindowFunction::Lag { slot, offset, default } => {
+            WindowFunction::Lag { slot, offset, default, ignore_nulls } => {
                 out.write_str("lag(")?;
                 self.slot(out, *slot)?;
                 write!(out, ", {offset}")?;
@@ -362,12 +373,13 @@ impl Writer<'_> {
                     out.write_str(", ")?;
                     self.slot(out, *default)?;
                 }
-                out.write_str(")")
+                out.write_str(if *ignore_nulls { ") ignore nulls" } else { ")" })
             }
-            WindowFunction::Nth { slot, place, frame } => {
+            WindowFunction::Nth { slot, place, frame, ignore_nulls } => {
                 out.write_str("nth(")?;
                 self.slot(out, *slot)?;
                 write!(out, ", {place})")?;
+                out.write_str(if *ignore_nulls { " ignore nulls" } else { "" })?;
                 write_frame(out, frame)
             }
             WindowFunction::Aggregate { aggregate, frame } => {

@@ -70,7 +70,7 @@ pipeline 2
   let $2 t: timestamp(us,'Europe/Paris')? = try_cast($1 as timestamp(us,'Europe/Paris')), $3 d: date = date '1994-01-01', $4 e: decimal(9,2) = -0.05:decimal(9,2), $5 l: int64 = negate(-5 overflow wrap), $6 n: float32? = null:float32, $7 far: date = 99999999:date
   let $8 s: date = $3 - interval(0, 1, 0) [overflow null], $9 r: decimal(38,6) = $4 / $4 [decimal(38,6) overflow null zero null], $10 f: float64 = round($0, 2:int32), $11 g: float32 = sqrt($4):float32
   let $12 c: string? = case string when $0 > 1.0 then 'x' when $0 is distinct from inf then 'y' else $1 end, $13 h: decimal(3,-2) = 1200:decimal(3,-2)
-  window by ($1) order ($0 desc, $3 nulls first) compute (row_number() as int64, lag($0, -2, $0) as float64, nth($1, -1) groups -2 to 0 as string, ntile(4) as int64, sum($0 where $2): float64 overflow null rows -1 to unbounded as float64) fetch 3 output ($0)
+  window by ($1) order ($0 desc, $3 nulls first) compute (row_number() as int64, lag($0, -2, $0) as float64, lag($0, 1) ignore nulls as float64, nth($1, -1) groups -2 to 0 as string, nth($1, 2) ignore nulls rows -2 to 0 as string, ntile(4) as int64, sum($0 where $2): float64 overflow null rows -1 to unbounded as float64) fetch 3 output ($0)
 pipeline 3
   result 2 [a: float64?, b: int64, c: float64?, d: string?, e: int64, f: float64?]
   sort by ($0 desc nulls first, $1) skip 1 fetch 10 output ($0, $1)
@@ -86,7 +86,7 @@ pipeline 4
     let Step::Let(exprs) = &query.pipelines[2].steps[1] else { panic!() };
     assert_eq!(exprs[2], Expr::Literal(Value::Integer(-5), Type::Decimal { precision: 9, scale: 2 }));
     let Sink::Window { functions, .. } = &query.pipelines[2].sink else { panic!() };
-    assert_eq!(functions.len(), 5);
+    assert_eq!(functions.len(), 7);
 }
 
 #[test]

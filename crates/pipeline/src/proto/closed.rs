@@ -47,7 +47,9 @@ macro_rules! closed {
 closed!(JoinKind, "the kind of a join", Inner Left Right Full Semi Anti Mark RightSemi RightAnti);
 closed!(Phase, "the phase of an aggregation", Single Partial Final);
 closed!(AggregateFunction, "an aggregate function", CountRows Count Sum Average Min Max VarianceSample VariancePopulation
-    DeviationSample DeviationPopulation BoolAnd BoolOr First);
+    DeviationSample DeviationPopulation BoolAnd BoolOr First CovarianceSample CovariancePopulation Correlation RegressionSlope
+    RegressionIntercept RegressionR2 RegressionAverageX RegressionAverageY RegressionSquaresX RegressionSquaresY
+    RegressionProducts BitAnd BitOr BitXor Median Quantile Nth JoinText CountApproximate);
 closed!(FrameUnit, "the unit of a frame", Rows Range Groups);
 closed!(Overflow, "what overflow does", Wrap Error Null);
 closed!(Failure, "what a failed operation does", Error Null);

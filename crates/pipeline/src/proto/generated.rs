@@ -170,6 +170,12 @@ pub struct Aggregate {
     pub kind: ::core::option::Option<Type>,
     #[prost(enumeration = "Overflow", tag = "6")]
     pub overflow: i32,
+    #[prost(uint32, optional, tag = "7")]
+    pub second: ::core::option::Option<u32>,
+    #[prost(message, optional, tag = "8")]
+    pub parameter: ::core::option::Option<Value>,
+    #[prost(message, repeated, tag = "9")]
+    pub order: ::prost::alloc::vec::Vec<SortKey>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Sort {
@@ -235,6 +241,8 @@ pub struct Lag {
     pub offset: i64,
     #[prost(uint32, optional, tag = "3")]
     pub default: ::core::option::Option<u32>,
+    #[prost(bool, tag = "4")]
+    pub ignore_nulls: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct WindowAggregate {
@@ -259,6 +267,8 @@ pub struct WindowNth {
     pub end: ::core::option::Option<i64>,
     #[prost(enumeration = "FrameUnit", tag = "5")]
     pub unit: i32,
+    #[prost(bool, tag = "6")]
+    pub ignore_nulls: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Partition {
@@ -717,6 +727,25 @@ pub enum AggregateFunction {
     BoolAnd = 11,
     BoolOr = 12,
     First = 13,
+    CovarianceSample = 14,
+    CovariancePopulation = 15,
+    Correlation = 16,
+    RegressionSlope = 17,
+    RegressionIntercept = 18,
+    RegressionR2 = 19,
+    RegressionAverageX = 20,
+    RegressionAverageY = 21,
+    RegressionSquaresX = 22,
+    RegressionSquaresY = 23,
+    RegressionProducts = 24,
+    BitAnd = 25,
+    BitOr = 26,
+    BitXor = 27,
+    Median = 28,
+    Quantile = 29,
+    Nth = 30,
+    JoinText = 31,
+    CountApproximate = 32,
 }
 impl AggregateFunction {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -739,6 +768,25 @@ impl AggregateFunction {
             Self::BoolAnd => "AGGREGATE_FUNCTION_BOOL_AND",
             Self::BoolOr => "AGGREGATE_FUNCTION_BOOL_OR",
             Self::First => "AGGREGATE_FUNCTION_FIRST",
+            Self::CovarianceSample => "AGGREGATE_FUNCTION_COVARIANCE_SAMPLE",
+            Self::CovariancePopulation => "AGGREGATE_FUNCTION_COVARIANCE_POPULATION",
+            Self::Correlation => "AGGREGATE_FUNCTION_CORRELATION",
+            Self::RegressionSlope => "AGGREGATE_FUNCTION_REGRESSION_SLOPE",
+            Self::RegressionIntercept => "AGGREGATE_FUNCTION_REGRESSION_INTERCEPT",
+            Self::RegressionR2 => "AGGREGATE_FUNCTION_REGRESSION_R2",
+            Self::RegressionAverageX => "AGGREGATE_FUNCTION_REGRESSION_AVERAGE_X",
+            Self::RegressionAverageY => "AGGREGATE_FUNCTION_REGRESSION_AVERAGE_Y",
+            Self::RegressionSquaresX => "AGGREGATE_FUNCTION_REGRESSION_SQUARES_X",
+            Self::RegressionSquaresY => "AGGREGATE_FUNCTION_REGRESSION_SQUARES_Y",
+            Self::RegressionProducts => "AGGREGATE_FUNCTION_REGRESSION_PRODUCTS",
+            Self::BitAnd => "AGGREGATE_FUNCTION_BIT_AND",
+            Self::BitOr => "AGGREGATE_FUNCTION_BIT_OR",
+            Self::BitXor => "AGGREGATE_FUNCTION_BIT_XOR",
+            Self::Median => "AGGREGATE_FUNCTION_MEDIAN",
+            Self::Quantile => "AGGREGATE_FUNCTION_QUANTILE",
+            Self::Nth => "AGGREGATE_FUNCTION_NTH",
+            Self::JoinText => "AGGREGATE_FUNCTION_JOIN_TEXT",
+            Self::CountApproximate => "AGGREGATE_FUNCTION_COUNT_APPROXIMATE",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -758,6 +806,27 @@ impl AggregateFunction {
             "AGGREGATE_FUNCTION_BOOL_AND" => Some(Self::BoolAnd),
             "AGGREGATE_FUNCTION_BOOL_OR" => Some(Self::BoolOr),
             "AGGREGATE_FUNCTION_FIRST" => Some(Self::First),
+            "AGGREGATE_FUNCTION_COVARIANCE_SAMPLE" => Some(Self::CovarianceSample),
+            "AGGREGATE_FUNCTION_COVARIANCE_POPULATION" => {
+                Some(Self::CovariancePopulation)
+            }
+            "AGGREGATE_FUNCTION_CORRELATION" => Some(Self::Correlation),
+            "AGGREGATE_FUNCTION_REGRESSION_SLOPE" => Some(Self::RegressionSlope),
+            "AGGREGATE_FUNCTION_REGRESSION_INTERCEPT" => Some(Self::RegressionIntercept),
+            "AGGREGATE_FUNCTION_REGRESSION_R2" => Some(Self::RegressionR2),
+            "AGGREGATE_FUNCTION_REGRESSION_AVERAGE_X" => Some(Self::RegressionAverageX),
+            "AGGREGATE_FUNCTION_REGRESSION_AVERAGE_Y" => Some(Self::RegressionAverageY),
+            "AGGREGATE_FUNCTION_REGRESSION_SQUARES_X" => Some(Self::RegressionSquaresX),
+            "AGGREGATE_FUNCTION_REGRESSION_SQUARES_Y" => Some(Self::RegressionSquaresY),
+            "AGGREGATE_FUNCTION_REGRESSION_PRODUCTS" => Some(Self::RegressionProducts),
+            "AGGREGATE_FUNCTION_BIT_AND" => Some(Self::BitAnd),
+            "AGGREGATE_FUNCTION_BIT_OR" => Some(Self::BitOr),
+            "AGGREGATE_FUNCTION_BIT_XOR" => Some(Self::BitXor),
+            "AGGREGATE_FUNCTION_MEDIAN" => Some(Self::Median),
+            "AGGREGATE_FUNCTION_QUANTILE" => Some(Self::Quantile),
+            "AGGREGATE_FUNCTION_NTH" => Some(Self::Nth),
+            "AGGREGATE_FUNCTION_JOIN_TEXT" => Some(Self::JoinText),
+            "AGGREGATE_FUNCTION_COUNT_APPROXIMATE" => Some(Self::CountApproximate),
             _ => None,
         }
     }

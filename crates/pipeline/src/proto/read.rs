@@ -117,6 +117,9 @@ fn aggregate(of: &wire::Aggregate) -> Result<Aggregate> {
     Ok(Aggregate {
         function: Closed::read(of.function)?,
         argument: of.argument.map(|slot| slot as usize),
+        second: of.second.map(|slot| slot as usize),
+        parameter: of.parameter.as_ref().map_or(Ok(Value::Null), value)?,
+        order: of.order.iter().map(sort_key).collect(),
         distinct: of.distinct,
         filter: of.filter.map(|slot| slot as usize),
         kind: kind_of(&of.kind)?,
@@ -139,12 +142,14 @@ fn window(of: &wire::Window) -> Result<Window> {
             slot: of.slot as usize,
             offset: of.offset,
             default: of.default.map(|slot| slot as usize),
+            ignore_nulls: of.ignore_nulls,
         },
         W::Ntile(buckets) => WindowFunction::Ntile { buckets: *buckets },
         W::Nth(of) => WindowFunction::Nth {
             slot: of.slot as usize,
             place: of.place,
             frame: WindowFrame { unit: Closed::read(of.unit)?, start: of.start, end: of.end },
+            ignore_nulls: of.ignore_nulls,
         },
         W::Aggregate(of) => WindowFunction::Aggregate {
             aggregate: aggregate(set(&of.aggregate, "a window's aggregate")?)?,

@@ -125,6 +125,9 @@ fn aggregate(of: &Aggregate) -> wire::Aggregate {
     wire::Aggregate {
         function: of.function.write(),
         argument: of.argument.map(index),
+        second: of.second.map(index),
+        parameter: Some(&of.parameter).filter(|parameter| !parameter.is_null()).map(value),
+        order: of.order.iter().map(sort_key).collect(),
         distinct: of.distinct,
         filter: of.filter.map(index),
         kind: Some(kind(&of.kind)),
@@ -141,15 +144,19 @@ fn window(of: &Window) -> wire::Window {
         WindowFunction::PercentRank => W::Ranking(wire::Ranking::PercentRank as i32),
         WindowFunction::CumeDist => W::Ranking(wire::Ranking::CumeDist as i32),
         WindowFunction::Ntile { buckets } => W::Ntile(*buckets),
-        WindowFunction::Lag { slot, offset, default } => {
-            W::Lag(wire::Lag { slot: index(*slot), offset: *offset, default: default.map(index) })
-        }
-        WindowFunction::Nth { slot, place, frame } => W::Nth(wire::WindowNth {
+        WindowFunction::Lag { slot, offset, default, ignore_nulls } => W::Lag(wire::Lag {
+            slot: index(*slot),
+            offset: *offset,
+            default: default.map(index),
+            ignore_nulls: *ignore_nulls,
+        }),
+        WindowFunction::Nth { slot, place, frame, ignore_nulls } => W::Nth(wire::WindowNth {
             slot: index(*slot),
             place: *place,
             start: frame.start,
             end: frame.end,
             unit: frame.unit.write(),
+            ignore_nulls: *ignore_nulls,
         }),
         WindowFunction::Aggregate { aggregate: of, frame } => W::Aggregate(wire::WindowAggregate {
             aggregate: Some(aggregate(of)),

@@ -11,6 +11,30 @@ use crate::{
     Slot, SlotId, SortKey, Source, Statement, Step, UserFunction, Value, Window, WindowFrame, WindowFunction,
 };
 
+/// The functions of pairs.
+const PAIRS: [AggregateFunction; 9] = [
+    AggregateFunction::CovarianceSample,
+    AggregateFunction::CovariancePopulation,
+    AggregateFunction::Correlation,
+    AggregateFunction::RegressionSlope,
+    AggregateFunction::RegressionIntercept,
+    AggregateFunction::RegressionR2,
+    AggregateFunction::RegressionAverageX,
+    AggregateFunction::RegressionAverageY,
+    AggregateFunction::RegressionProducts,
+];
+
+/// What an aggregate is made for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// Groups of all rows.
+    Groups,
+    /// Groups that are computed in parts.
+    Parts,
+    /// Frames.
+    Window,
+}
+
 /// Makes a query over tables.
 pub fn query(rng: &mut dyn RngCore, tables: &[NamedTable]) -> Query {
     let mut maker = Maker { rng, tables, query: Query { functions: vec![], pipelines: vec![] } };
@@ -226,7 +250,7 @@ impl Maker<'_> {
             3 => Sink::Materialize { skip: 0, fetch: None, output },
             _ => Sink::Aggregate {
                 keys: if chance(self.rng, 3) { vec![] } else { self.few_slots(slots) },
-                aggregates: (0..below(self.rng, 4)).map(|_| self.aggregate(slots, true)).collect(),
+                aggregates: (0..below(self.rng, 4)).map(|_| self.aggregate(slots, Purpose::Groups)).collect(),
                 phase: Phase::Single,
             },
         }
@@ -275,13 +299,15 @@ impl Maker<'_> {
                 6 if !few && !slots.is_empty() => {
                     let slot = below(self.rng, slots.len());
                     let default = chance(self.rng, 2).then_some(slot);
-                    WindowFunction::Lag { slot, offset: below(self.rng, 5) as i64 - 2, default }
+                    let ignore_nulls = chance(self.rng, 2);
+                    WindowFunction::Lag { slot, offset: below(self.rng, 5) as i64 - 2, default, ignore_nulls }
                 }
                 7 if !few && !slots.is_empty() => {
                     let place = [1, 2, -1, -2][below(self.rng, 4)];
-                    WindowFunction::Nth { slot: below(self.rng, slots.len()), place, frame }
+                    let ignore_nulls = chance(self.rng, 2);
+                    WindowFunction::Nth { slot: below(self.rng, slots.len()), place, frame, ignore_nulls }
                 }
-                _ => WindowFunction::Aggregate { aggregate: self.aggregate(slots, true), frame },
+                _ => WindowFunction::Aggregate { aggregate: self.aggregate(slots, Purpose::Window), frame },
             };
             let kind = match &function {
                 WindowFunction::Lag { slot, .. } | WindowFunction::Nth { slot, .. } => slots[*slot].kind.clone(),
@@ -298,16 +324,10 @@ impl Maker<'_> {
     }
 
     /// Makes an aggregate of one of the slots.
-    fn aggregate(&mut self, slots: &[Slot], whole: bool) -> Aggregate {
+    fn aggregate(&mut self, slots: &[Slot], purpose: Purpose) -> Aggregate {
         use AggregateFunction::*;
-        let count = |filter| Aggregate {
-            function: CountRows,
-            argument: None,
-            distinct: false,
-            filter,
-            kind: Type::Int64,
-            overflow: Overflow::Error,
-        };
+        let whole = purpose != Purpose::Parts;
+        let count = |filter| Aggregate { filter, ..Aggregate::new(CountRows, None, Type::Int64) };
         let conditions: Vec<SlotId> = (0..slots.len()).filter(|slot| slots[*slot].kind == Type::Boolean).collect();
         let filter = (!conditions.is_empty() && chance(self.rng, 4)).then(|| *pick(self.rng, &conditions));
         if slots.is_empty() || chance(self.rng, 6) {
@@ -323,10 +343,32 @@ impl Maker<'_> {
         if given == Type::Boolean {
             functions.extend([BoolAnd, BoolOr]);
         }
+        if given.is_integer() {
+            functions.extend([BitAnd, BitOr, BitXor]);
+        }
+        if whole {
+            functions.push(CountApproximate);
+            functions.extend((given.is_float() || matches!(given, Type::Decimal { .. })).then_some(Median));
+            functions.extend(given.is_float().then_some(Quantile));
+            functions.extend((given == Type::String && purpose == Purpose::Groups).then_some(JoinText));
+        }
+        // What is computed of floats, and what cancels out, depends on the order of rows beyond the last digits.
+        let exact = |slot: &Slot| slot.kind.is_numeric() && !slot.kind.is_float();
+        let others: Vec<SlotId> = (0..slots.len()).filter(|slot| exact(&slots[*slot])).collect();
+        if exact(&slots[argument]) && purpose != Purpose::Window {
+            functions.extend([
+                *pick(self.rng, &PAIRS),
+                *pick(self.rng, &PAIRS),
+                RegressionSquaresX,
+                RegressionSquaresY,
+            ]);
+        }
+        functions.extend((purpose == Purpose::Groups).then_some(Nth));
         let function = *pick(self.rng, &functions);
         let kind = match (function, &given) {
-            (Count, _) => Type::Int64,
-            (Min | Max | BoolAnd | BoolOr, _) => given.clone(),
+            (Count | CountApproximate, _) => Type::Int64,
+            (Min | Max | BoolAnd | BoolOr | BitAnd | BitOr | BitXor, _) => given.clone(),
+            (Median | Quantile | Nth | JoinText, _) => given.clone(),
             (Sum, Type::Decimal { scale, .. }) => Type::Decimal { precision: 38, scale: *scale },
             (Average, Type::Decimal { scale, .. }) => Type::Decimal { precision: 38, scale: (scale + 4).min(38) },
             (Sum, given) if given.is_integer() => {
@@ -342,14 +384,30 @@ impl Maker<'_> {
         let overflow = if wraps { Overflow::Wrap } else { Overflow::Null };
         // Sums of distinct floats would depend on which of two nearly equal ones is met.
         let distinct = whole && !(given.is_float() && given.is_numeric() && function == Sum) && chance(self.rng, 4);
-        Aggregate { function, argument: Some(argument), distinct, filter, kind, overflow }
+        let distinct = distinct && !function.is_of_pairs();
+        let squares = matches!(function, RegressionSquaresX | RegressionSquaresY) && purpose == Purpose::Groups;
+        let second = function.is_of_pairs().then(|| if squares { *pick(self.rng, &others) } else { argument });
+        // Ordered by the value last, so that ties are of equal values.
+        let by: Vec<SlotId> = match function {
+            Nth | JoinText if distinct => vec![argument],
+            Nth | JoinText => self.few_slots(slots).into_iter().chain([argument]).collect(),
+            _ => Vec::new(),
+        };
+        let order = self.sort_keys(&by);
+        let parameter = match function {
+            Quantile => Value::Float([0.0, 0.25, 0.5, 0.9, 1.0][below(self.rng, 5)]),
+            Nth => Value::Integer([1, 2, -1, -3][below(self.rng, 4)]),
+            JoinText => Value::string(["", ", ", "é"][below(self.rng, 3)]),
+            _ => Value::Null,
+        };
+        Aggregate { function, argument: Some(argument), second, parameter, order, distinct, filter, kind, overflow }
     }
 
     /// Ends the pipeline in a partial aggregation, and adds one that finishes it.
     fn partial_and_final(&mut self, mut pipeline: Pipeline) {
         let keys = self.few_slots(&pipeline.slots);
         let aggregates: Vec<Aggregate> =
-            (0..1 + below(self.rng, 3)).map(|_| self.aggregate(&pipeline.slots, false)).collect();
+            (0..1 + below(self.rng, 3)).map(|_| self.aggregate(&pipeline.slots, Purpose::Parts)).collect();
         pipeline.sink = Sink::Aggregate { keys: keys.clone(), aggregates: aggregates.clone(), phase: Phase::Partial };
         let slots = pipeline.output();
         self.query.pipelines.push(pipeline);
@@ -357,7 +415,7 @@ impl Maker<'_> {
         let finish = aggregates.into_iter().map(|aggregate| {
             let argument = Some(first);
             first += aggregate.function.state_names().len();
-            Aggregate { argument, distinct: false, filter: None, ..aggregate }
+            Aggregate { argument, second: None, distinct: false, filter: None, ..aggregate }
         });
         let sink =
             Sink::Aggregate { keys: (0..keys.len()).collect(), aggregates: finish.collect(), phase: Phase::Final };

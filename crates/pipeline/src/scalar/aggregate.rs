@@ -1,14 +1,14 @@
 //! Aggregates one value at a time: the accumulator behind every group of the interpreter.
 //!
 //! Sums are exact in 256 bits and checked once, at the end, so that their order never matters. Floats are summed as
-//! they come; variance is Welford's, merged by Chan's rule.
+//! they come; variance is Welford's, merged by Chan's rule. Pairs are in `pairs`, quantiles in `quantile`.
 
 use arrow_buffer::i256;
 use hashbrown::HashSet;
 use tandem_column::{Result, Type};
 
-use super::{compare, decimal, fault, number};
-use crate::{Aggregate, AggregateFunction, Overflow, Value};
+use super::{compare, decimal, fault, number, pairs::PairMoments, quantile, sketch::Sketch};
+use crate::{Aggregate, AggregateFunction, Overflow, SortKey, Value};
 
 /// The running state of one aggregate of one group.
 #[derive(Clone, Debug)]
@@ -22,7 +22,13 @@ pub struct Accumulator {
     total: i256,
     sum: f64,
     moments: Moments,
+    pairs: PairMoments,
     chosen: Option<Value>,
+    parameter: Value,
+    order: Vec<SortKey>,
+    /// All values, each behind what it is ordered by, where all are needed at once.
+    collected: Vec<(Vec<Value>, Value)>,
+    sketch: Sketch,
 }
 
 /// Count, mean and summed squared differences from it.
@@ -84,7 +90,12 @@ impl Accumulator {
             total: i256::ZERO,
             sum: 0.0,
             moments: Moments::default(),
+            pairs: PairMoments::default(),
             chosen: None,
+            parameter: aggregate.parameter.clone(),
+            order: aggregate.order.clone(),
+            collected: Vec::new(),
+            sketch: Sketch::default(),
         }
     }
 
@@ -100,10 +111,23 @@ impl Accumulator {
         Accumulator { moments, count: moments.count, distinct: None, ..empty }
     }
 
+    /// Takes a pair in: of the argument, which is not null, and of another of some type.
+    pub fn update_pair(&mut self, y: &Value, x: &Value, x_type: &Type) -> Result<()> {
+        if !y.is_null() && !x.is_null() {
+            self.pairs.update(number::to_float(y, &self.argument)?, number::to_float(x, x_type)?);
+        }
+        Ok(())
+    }
+
     /// Takes a row's argument in (for `CountRows`, anything).
     pub fn update(&mut self, value: &Value) -> Result<()> {
+        self.update_ordered(value, Vec::new())
+    }
+
+    /// Takes a row's argument in, with what the row is ordered by.
+    pub fn update_ordered(&mut self, value: &Value, by: Vec<Value>) -> Result<()> {
         use AggregateFunction::*;
-        if value.is_null() && !matches!(self.function, CountRows | First) {
+        if value.is_null() && !matches!(self.function, CountRows | First | Nth) {
             return Ok(());
         }
         if let Some(seen) = &mut self.distinct
@@ -119,6 +143,10 @@ impl Accumulator {
                 self.moments.update(number::to_float(value, &self.argument)?);
             }
             Min | Max | BoolAnd | BoolOr | First => self.choose(value),
+            BitAnd | BitOr | BitXor => self.combine(value),
+            Median | Quantile | Nth | JoinText => self.collected.push((by, value.clone())),
+            CountApproximate => self.sketch.add(value),
+            pairs => return Err(fault::misfit(pairs.name(), value)),
         }
         Ok(())
     }
@@ -145,6 +173,19 @@ impl Accumulator {
                     self.choose(value);
                 }
             }
+            (BitAnd | BitOr | BitXor, [value]) => {
+                if !value.is_null() {
+                    self.combine(value);
+                }
+            }
+            (_, [counted, mean_y, mean_x, squares_y, squares_x, products]) => self.pairs.merge(PairMoments {
+                count: count(counted),
+                mean_y: mean_y.as_float().unwrap_or(0.0),
+                mean_x: mean_x.as_float().unwrap_or(0.0),
+                squares_y: squares_y.as_float().unwrap_or(0.0),
+                squares_x: squares_x.as_float().unwrap_or(0.0),
+                products: products.as_float().unwrap_or(0.0),
+            }),
             (_, [counted, mean, squares]) => self.moments.merge(Moments {
                 count: count(counted),
                 mean: mean.as_float().unwrap_or(0.0),
@@ -153,6 +194,18 @@ impl Accumulator {
             (_, states) => return Err(fault::misfit("a final aggregate", states.first().unwrap_or(&Value::Null))),
         }
         Ok(())
+    }
+
+    /// Combines the bits of an integer with those before.
+    fn combine(&mut self, value: &Value) {
+        let (value, before) = (value.as_integer().unwrap_or(0), self.chosen.as_ref().and_then(Value::as_integer));
+        let combined = match (self.function, before) {
+            (_, None) => value,
+            (AggregateFunction::BitAnd, Some(before)) => before & value,
+            (AggregateFunction::BitOr, Some(before)) => before | value,
+            (_, Some(before)) => before ^ value,
+        };
+        self.chosen = Some(Value::Integer(combined));
     }
 
     /// Adds to the sum: exactly, unless floats are summed or averaged.
@@ -235,12 +288,16 @@ impl Accumulator {
                     _ => vec![sum],
                 }
             }
-            Min | Max | BoolAnd | BoolOr | First => vec![self.chosen.clone().unwrap_or(Value::Null)],
+            Min | Max | BoolAnd | BoolOr | First | BitAnd | BitOr | BitXor => {
+                vec![self.chosen.clone().unwrap_or(Value::Null)]
+            }
+            Median | Quantile | Nth | JoinText | CountApproximate => Vec::new(),
             VarianceSample | VariancePopulation | DeviationSample | DeviationPopulation => vec![
                 Value::Integer(self.moments.count.into()),
                 Value::Float(self.moments.mean),
                 Value::Float(self.moments.squares),
             ],
+            _ => self.pairs.state(),
         })
     }
 
@@ -262,8 +319,46 @@ impl Accumulator {
             VariancePopulation => float(self.moments.variance(false)),
             DeviationSample => float(self.moments.variance(true).map(f64::sqrt)),
             DeviationPopulation => float(self.moments.variance(false).map(f64::sqrt)),
-            Min | Max | BoolAnd | BoolOr | First => self.chosen.clone().unwrap_or(Value::Null),
+            Min | Max | BoolAnd | BoolOr | First | BitAnd | BitOr | BitXor => {
+                self.chosen.clone().unwrap_or(Value::Null)
+            }
+            Median | Quantile => {
+                let mut values: Vec<Value> = self.collected.iter().map(|(_, value)| value.clone()).collect();
+                values.sort_by(compare::order);
+                match (self.function, &self.parameter) {
+                    (Quantile, Value::Float(fraction)) => quantile::quantile(&values, *fraction, &self.kind),
+                    _ => quantile::median(&values, &self.kind),
+                }
+            }
+            Nth => self.nth(),
+            JoinText => {
+                let texts: Vec<&str> = self.in_order().into_iter().filter_map(Value::as_str).collect();
+                let between = self.parameter.as_str().unwrap_or("");
+                if texts.is_empty() { Value::Null } else { Value::string(texts.join(between)) }
+            }
+            CountApproximate => Value::Integer(self.sketch.estimate().into()),
+            function => float(self.pairs.finish(function)),
         })
+    }
+
+    /// Returns all values in the aggregate's order; equal ones as they came.
+    fn in_order(&self) -> Vec<&Value> {
+        let mut rows: Vec<&(Vec<Value>, Value)> = self.collected.iter().collect();
+        rows.sort_by(|(left, _), (right, _)| {
+            let keys = self.order.iter().zip(left.iter().zip(right));
+            let compared =
+                keys.map(|(key, (left, right))| compare::order_nulls(left, right, key.descending, key.nulls_first));
+            compared.into_iter().find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+        });
+        rows.into_iter().map(|(_, value)| value).collect()
+    }
+
+    /// Returns the value at a place of the order.
+    fn nth(&self) -> Value {
+        let place = self.parameter.as_integer().unwrap_or(1);
+        let values = self.in_order();
+        let at = if place > 0 { place - 1 } else { values.len() as i128 + place };
+        usize::try_from(at).ok().and_then(|at| values.get(at).copied()).cloned().unwrap_or(Value::Null)
     }
 
     /// Returns the average of decimals.

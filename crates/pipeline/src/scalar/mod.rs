@@ -17,7 +17,10 @@ pub mod fault;
 pub mod function;
 pub mod like;
 pub mod number;
+pub mod pairs;
 pub mod pattern;
+pub mod quantile;
+pub mod sketch;
 pub mod text;
 
 pub use arithmetic::{arithmetic, negate};

@@ -3,7 +3,9 @@
 use tandem_column::{Repr, Type};
 
 use super::{Check, Checker, check_type, same};
-use crate::{Aggregate, AggregateFunction, FrameUnit, Phase, Sink, SortKey, Window, WindowFrame, WindowFunction};
+use crate::{
+    Aggregate, AggregateFunction, FrameUnit, Phase, Sink, SortKey, Value, Window, WindowFrame, WindowFunction,
+};
 
 /// The most parts that rows are divided into: part numbers fit 16 bits.
 const PARTS_LIMIT: usize = 1 << 16;
@@ -75,6 +77,12 @@ fn check_window(checker: &Checker<'_>, window: &Window, order: &[SortKey]) -> Ch
         }
         WindowFunction::Aggregate { aggregate, frame } => {
             check_frame(checker, frame, order)?;
+            if aggregate.second.is_some() || !aggregate.order.is_empty() {
+                return Err(format!(
+                    "{} over windows has one argument and no order of its own",
+                    aggregate.function.name()
+                ));
+            }
             check_aggregate(checker, aggregate, Phase::Single)?;
             same(&aggregate.kind, &window.kind, "an aggregate")
         }
@@ -103,6 +111,7 @@ fn check_aggregate(checker: &Checker<'_>, aggregate: &Aggregate, phase: Phase) -
         Some(slot) => Some(checker.slot(slot)?),
         None => None,
     };
+    check_shape(checker, aggregate, phase).map_err(|reason| format!("{name}: {reason}"))?;
     let found = match (phase, argument) {
         (Phase::Final, None) => return Err(format!("{name} needs its states as argument")),
         (Phase::Final, Some(_)) => {
@@ -116,15 +125,43 @@ fn check_aggregate(checker: &Checker<'_>, aggregate: &Aggregate, phase: Phase) -
         (_, Some(argument)) => check_argument(aggregate, argument),
     };
     found.map_err(|reason| format!("{name}: {reason}"))?;
-    // A value that occurs twice changes neither an extreme nor a truth, so these may be split all the same.
-    let indifferent = matches!(
-        aggregate.function,
-        AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::BoolAnd | AggregateFunction::BoolOr
-    );
-    if aggregate.distinct && phase != Phase::Single && !indifferent {
+    if aggregate.distinct && phase != Phase::Single && !aggregate.function.ignores_repetition() {
         return Err(format!("{name} of distinct values cannot be computed in parts"));
     }
     Ok(())
+}
+
+/// Checks what an aggregate has besides its argument.
+fn check_shape(checker: &Checker<'_>, aggregate: &Aggregate, phase: Phase) -> Check {
+    use AggregateFunction::*;
+    let function = aggregate.function;
+    if phase != Phase::Single && (function.is_holistic() || function == CountApproximate) {
+        return Err("it cannot be computed in parts".to_owned());
+    }
+    match aggregate.second {
+        Some(_) if !function.is_of_pairs() || phase == Phase::Final => return Err("it has one argument".to_owned()),
+        Some(_) if aggregate.distinct => return Err("pairs are not told apart".to_owned()),
+        Some(second) if !checker.slot(second)?.is_numeric() => return Err("pairs are of numbers".to_owned()),
+        None if function.is_of_pairs() && phase != Phase::Final => return Err("it needs a second argument".to_owned()),
+        _ => {}
+    }
+    match (function, &aggregate.parameter) {
+        (Quantile, Value::Float(fraction)) if (0.0..=1.0).contains(fraction) => {}
+        (Quantile, _) => return Err("its fraction is a float from 0 to 1".to_owned()),
+        (Nth, Value::Integer(place)) if *place != 0 && i64::try_from(*place).is_ok() => {}
+        (Nth, _) => return Err("places are counted from 1, or from the end from −1".to_owned()),
+        (JoinText, Value::String(_)) | (_, Value::Null) => {}
+        (JoinText, _) => return Err("what stands between texts is a text".to_owned()),
+        _ => return Err("it takes no constant".to_owned()),
+    }
+    match &aggregate.order[..] {
+        [] => Ok(()),
+        _ if !function.is_ordered() => Err("it has no order".to_owned()),
+        keys if aggregate.distinct && keys.iter().any(|key| Some(key.slot) != aggregate.argument) => {
+            Err("distinct values have no order but their own".to_owned())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Requires the result's type.
@@ -137,8 +174,12 @@ fn check_argument(aggregate: &Aggregate, argument: &Type) -> Check {
     use AggregateFunction::*;
     let kind = &aggregate.kind;
     let valid = match aggregate.function {
-        CountRows | Count => return result(aggregate, &Type::Int64),
-        Min | Max | First => return result(aggregate, argument),
+        CountRows | Count | CountApproximate => return result(aggregate, &Type::Int64),
+        Min | Max | First | Nth => return result(aggregate, argument),
+        BitAnd | BitOr | BitXor => argument.is_integer() && kind == argument,
+        Median => (argument.is_float() || matches!(argument, Type::Decimal { .. })) && kind == argument,
+        Quantile => argument.is_float() && kind == argument,
+        JoinText => *argument == Type::String && *kind == Type::String,
         BoolAnd | BoolOr => *argument == Type::Boolean && *kind == Type::Boolean,
         Sum => match argument {
             argument if argument.is_float() => kind.is_float(),
@@ -152,6 +193,7 @@ fn check_argument(aggregate: &Aggregate, argument: &Type) -> Check {
         VarianceSample | VariancePopulation | DeviationSample | DeviationPopulation => {
             argument.is_numeric() && kind.is_float()
         }
+        _ => argument.is_numeric() && *kind == Type::Float64,
     };
     let valid = valid || *argument == Type::Null;
     valid.then_some(()).ok_or_else(|| format!("{argument} does not give {kind}"))

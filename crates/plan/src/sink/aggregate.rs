@@ -72,6 +72,8 @@ pub struct PlannedAggregate {
     pub aggregate: Aggregate,
     /// The argument's type; of the final phase, its first state's.
     pub argument: Type,
+    /// The type of the second argument, if it has one.
+    pub second: Type,
     /// The sum of all rows fits 64 bits.
     pub narrow: bool,
     /// Every row of a group contributes, so that no count of those that do is needed.
@@ -142,6 +144,17 @@ impl PlacedKey {
     }
 }
 
+impl GroupLayout {
+    /// Tells whether it is the same for any number of rows.
+    pub(crate) fn is_small(&self) -> bool {
+        match self {
+            GroupLayout::One => true,
+            GroupLayout::Array { groups, .. } => *groups <= SMALL_ARRAY,
+            GroupLayout::Hash(_) => false,
+        }
+    }
+}
+
 impl GroupKey {
     /// Returns how many bits a place takes.
     pub fn bits(&self) -> u32 {
@@ -199,6 +212,7 @@ impl AggregatePlan {
         };
         let aggregates = aggregates.iter().map(|aggregate| {
             let argument = aggregate.argument.map_or(Type::Int64, |slot| slots[slot].kind.clone());
+            let second = aggregate.second.map_or(Type::Null, |slot| slots[slot].kind.clone());
             let domain = aggregate.argument.map(|slot| &domains[slot]);
             if phase == Phase::Partial && may_pass(aggregate, &argument, domain.and_then(|d| d.range), rows) {
                 let name = aggregate.argument.map_or("", |slot| &slots[slot].name);
@@ -211,7 +225,8 @@ impl AggregatePlan {
             });
             let total = aggregate.filter.is_none() && domain.is_some_and(|d| !d.nullable) && !keys.is_empty();
             let dictionary = domain.and_then(|domain| domain.dictionary.clone());
-            Ok(PlannedAggregate { aggregate: aggregate.clone(), argument, narrow, total, counted_by: None, dictionary })
+            let (aggregate, counted_by) = (aggregate.clone(), None);
+            Ok(PlannedAggregate { aggregate, argument, second, narrow, total, counted_by, dictionary })
         });
         let mut aggregates = aggregates.collect::<Result<Vec<_>>>()?;
         share_counts(&mut aggregates, phase);
@@ -221,11 +236,18 @@ impl AggregatePlan {
 
     /// Describes the choice made, for people.
     pub(crate) fn note(&self) -> String {
-        match &self.layout {
+        use AggregateFunction as F;
+        let layout = match &self.layout {
             GroupLayout::One => "one group".into(),
             GroupLayout::Array { groups, .. } => format!("groups as an array of {groups}"),
             GroupLayout::Hash(KeyPacking::Integer(_)) => "groups hashed by a packed integer".into(),
             GroupLayout::Hash(KeyPacking::Columns(_)) => "groups hashed by columns".into(),
+        };
+        let adds = |planned: &&PlannedAggregate| matches!(planned.aggregate.function, F::Sum | F::Average);
+        let mut sums = self.aggregates.iter().filter(adds).peekable();
+        match sums.peek().is_some() && sums.all(|planned| planned.narrow) {
+            true => format!("{layout}, sums fit 64 bits"),
+            false => layout,
         }
     }
 
@@ -294,9 +316,8 @@ fn distinct_plans(
 impl PlannedAggregate {
     /// Tells whether it is computed of distinct values; those to which repetition makes no difference are not.
     pub fn of_distinct(&self) -> bool {
-        use AggregateFunction as F;
-        self.aggregate.distinct
-            && !matches!(self.aggregate.function, F::Min | F::Max | F::BoolAnd | F::BoolOr | F::First)
+        let function = self.aggregate.function;
+        self.aggregate.distinct && !function.ignores_repetition() && function != AggregateFunction::First
     }
 }
 

@@ -1,7 +1,9 @@
 //! What later probes ask of a build.
 
 use tandem_column::Type;
-use tandem_pipeline::{Expr, JoinKind, Pipeline, PipelineId, Query, Slot, SlotId, Source, Step};
+use tandem_pipeline::{Expr, JoinKind, Pipeline, PipelineId, Probe, Query, Slot, SlotId, Source, Step};
+
+use crate::RunColumns;
 
 /// A build with its choices made.
 #[derive(Clone, Debug)]
@@ -14,6 +16,8 @@ pub struct BuildPlan {
     pub kinds: Vec<Type>,
     /// What probes ask of it.
     pub used: BuildUse,
+    /// The payload columns that probes search among the entries of a key.
+    pub order: Option<RunColumns>,
 }
 
 /// What probes ask of a build.
@@ -43,8 +47,9 @@ impl BuildPlan {
         (sorted, in_order): (&dyn Fn(&str, usize) -> bool, &dyn Fn(SlotId) -> bool),
     ) -> BuildPlan {
         let kinds = keys.iter().map(|key| key.kind(slots)).chain(payload.iter().map(|slot| slots[*slot].kind.clone()));
+        let kinds: Vec<Type> = kinds.collect();
         let mut used = BuildUse { existence: true, collide, ..BuildUse::default() };
-        for (_, probe) in probes(query, id) {
+        for (_, _, probe) in probes(query, id) {
             used.outer |= probe.kind.emits_build_rows();
             used.null_equals_null |= probe.null_equals_null;
             used.existence &= matches!(probe.kind, JoinKind::Semi | JoinKind::Anti | JoinKind::Mark);
@@ -52,13 +57,26 @@ impl BuildPlan {
         let emits = |step: &Step| matches!(step, Step::Probe(probe) if probe.kind.emits_build_rows());
         used.merge = matches!(keys, [Expr::Slot(key)] if in_order(*key))
             && !query.pipelines[id].steps.iter().any(emits)
-            && probes(query, id).all(|(pipeline, probe)| match (&pipeline.source, probe.keys.as_slice()) {
+            && probes(query, id).all(|(pipeline, _, probe)| match (&pipeline.source, probe.keys.as_slice()) {
                 (Source::Table { table, columns }, [Expr::Slot(slot)]) => {
                     columns.get(*slot).is_some_and(|column| sorted(table, *column))
                 }
                 _ => false,
             });
-        BuildPlan { keys: keys.to_vec(), payload: payload.to_vec(), kinds: kinds.collect(), used }
+        let search = |(pipeline, first, probe): (&Pipeline, SlotId, &Probe)| {
+            RunColumns::new(probe, first, &pipeline.slots, &kinds[keys.len()..])
+        };
+        let order = probes(query, id).find_map(search);
+        BuildPlan { keys: keys.to_vec(), payload: payload.to_vec(), kinds, used, order }
+    }
+
+    /// Describes what probes make of it, for people.
+    pub(crate) fn note(&self) -> Option<String> {
+        match (self.used.merge, self.only_existence()) {
+            (true, _) => Some("rows come in the order of the key: nothing is hashed".into()),
+            (false, true) => Some("only whether a key exists is asked".into()),
+            (false, false) => None,
+        }
     }
 
     /// Tells whether no probe asks for more than whether a key exists.
@@ -67,11 +85,18 @@ impl BuildPlan {
     }
 }
 
-/// Returns the probes of a pipeline's build, with their pipelines.
-fn probes(query: &Query, id: PipelineId) -> impl Iterator<Item = (&Pipeline, &tandem_pipeline::Probe)> {
-    let steps = query.pipelines.iter().flat_map(|pipeline| pipeline.steps.iter().map(move |step| (pipeline, step)));
-    steps.filter_map(move |(pipeline, step)| match step {
-        Step::Probe(probe) if probe.build == id => Some((pipeline, probe)),
+/// Returns the probes of a pipeline's build, with their pipelines and how many slots there are before each.
+fn probes(query: &Query, id: PipelineId) -> impl Iterator<Item = (&Pipeline, SlotId, &Probe)> {
+    let steps = query.pipelines.iter().flat_map(|pipeline| {
+        let mut defined = pipeline.source_columns();
+        pipeline.steps.iter().map(move |step| {
+            let before = defined;
+            defined += step.adds();
+            (pipeline, before, step)
+        })
+    });
+    steps.filter_map(move |(pipeline, before, step)| match step {
+        Step::Probe(probe) if probe.build == id => Some((pipeline, before, probe)),
         _ => None,
     })
 }

@@ -40,18 +40,6 @@ pub enum SinkPlan {
 }
 
 impl SinkPlan {
-    /// Returns the sink's name, for people.
-    pub fn name(&self) -> &'static str {
-        match self {
-            SinkPlan::Build(_) => "build",
-            SinkPlan::Aggregate(_) => "aggregate",
-            SinkPlan::Sort(_) => "sort",
-            SinkPlan::Materialize(_) => "materialize",
-            SinkPlan::Partition(_) => "partition",
-            SinkPlan::Window(_) => "window",
-        }
-    }
-
     /// Returns what is collected of each row: keys first, then what comes out. Groups collect none.
     pub fn values(&self) -> Vec<Expr> {
         let slots = |slots: &[SlotId]| slots.iter().copied().map(Expr::Slot).collect::<Vec<_>>();

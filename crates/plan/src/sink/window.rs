@@ -1,7 +1,15 @@
 //! Window functions.
 
-use tandem_column::Type;
-use tandem_pipeline::{Slot, SlotId, SortKey, Window, WindowFunction};
+use std::sync::Arc;
+
+use tandem_column::{Result, Type};
+use tandem_pipeline::{Phase, Slot, SlotId, SortKey, Window, WindowFunction};
+
+use super::{AggregatePlan, Bounds};
+use crate::Domain;
+
+/// The most first rows of each partition that a worker knows the places of.
+const MOST_FIRST: usize = 64;
 
 /// Functions of the rows around each row, within partitions.
 #[derive(Clone, Debug)]
@@ -22,6 +30,8 @@ pub struct WindowPlan {
     pub read: Vec<SlotId>,
     /// The types of the collected slots.
     pub kinds: Vec<Type>,
+    /// How partitions are numbered, where few rows of each are wanted: an aggregation of nothing.
+    pub numbering: Option<Arc<AggregatePlan>>,
 }
 
 impl WindowPlan {
@@ -55,7 +65,19 @@ impl WindowPlan {
             kinds: collected.iter().map(|slot| slots[*slot].kind.clone()).collect(),
             collected,
             read,
+            numbering: None,
         }
+    }
+
+    /// Plans how partitions are numbered, if few rows of each are wanted.
+    ///
+    /// # Errors
+    /// None that an aggregation of nothing could have.
+    pub(crate) fn number_partitions(&mut self, of: (&[Slot], &[Domain]), bounds: Bounds) -> Result<()> {
+        if self.fetch.is_some_and(|fetch| (1..=MOST_FIRST).contains(&fetch)) {
+            self.numbering = Some(Arc::new(AggregatePlan::new(&self.partition, &[], Phase::Single, of, bounds)?));
+        }
+        Ok(())
     }
 
     /// Returns the position of a slot among those that are collected.

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use tandem_codegen::{Binding, GeneratedKernel, SECTOR};
 use tandem_column::{Column, Error, Part, Result};
-use tandem_cpu::code_bounds;
 use tandem_device::{Argument, Marks, Memory};
 use tandem_plan::{Action, Body, Origin, Way};
 
@@ -14,7 +13,7 @@ use super::data::HeldColumn;
 #[derive(Default)]
 pub(super) struct SharedArguments {
     pub(super) sets: Vec<PlacedSet>,
-    pub(super) lookups: Vec<Placed>,
+    pub(super) lookups: Vec<PlacedLookup>,
     /// What expressions give for each word of a dictionary, texts and patterns.
     pub(super) constants: Vec<(Binding, Memory)>,
     pub(super) failed: Option<Memory>,
@@ -30,7 +29,7 @@ pub(super) struct PlacedSet {
 
 /// What kernels read, and mark, of a lookup's build.
 #[derive(Default)]
-pub(super) struct Placed {
+pub(super) struct PlacedLookup {
     pub(super) payloads: Vec<Option<(HeldColumn, i64)>>,
     pub(super) bits: Option<Memory>,
     pub(super) starts: Option<Memory>,
@@ -154,4 +153,12 @@ pub(super) fn arguments<'a>(
 /// Returns what code 0 of a column stands for.
 pub(super) fn base(column: &Column) -> i64 {
     column.code_form().map_or(0, |(base, _)| base)
+}
+
+/// Translates a range of values to a first code, of so many bytes, and how many follow it; `None` if no code can be within.
+pub(super) fn code_bounds(base: i64, width: usize, low: i64, high: i64) -> Option<(u64, u64)> {
+    let most = u64::MAX >> (64 - 8 * width.clamp(1, 8));
+    let first = (i128::from(low) - i128::from(base)).max(0);
+    let last = (i128::from(high) - i128::from(base)).min(most.into());
+    (first <= last).then(|| (first as u64, (last - first) as u64))
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tandem_codegen::RowColumn;
 use tandem_column::{AlignedVec, Bitmap, Code, Codes, Column, Error, Repr, Result, Type};
-use tandem_cpu::{Contents, Contribution, EntryOrder, arrange};
+use tandem_cpu::{Contents, Contribution, EntryOrder};
 use tandem_device::{Argument, Memory};
 use tandem_plan::{Build, HashTable, KeyIndex, Packed, Set, dense_domain, sink::BuildPlan};
 
@@ -311,7 +311,7 @@ impl DeviceRun<'_> {
                 let kept = entry_of.iter().enumerate().filter(|(_, entry)| **entry != u32::MAX);
                 let (numbers, entry_of) = kept.map(|(row, entry)| (row as u32, *entry)).unzip();
                 let order = EntryOrder::Some { rows: numbers, places: entry_of, entries: places, bounds: Vec::new() };
-                let (column, range) = arrange(&vector, &kind, &order)?;
+                let (column, range) = vector.arrange(&kind, &order)?;
                 build.push(Arc::new(column), range);
                 continue;
             };

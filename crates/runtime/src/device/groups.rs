@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use arrow_buffer::i256;
-use tandem_codegen::{AccumulatorWords, HashKey, KernelOutput, KeyOf, MOST_HALVES, ROWS_COUNT};
+use tandem_codegen::{AccumulatorWords, HashKey, KernelOutput, KernelSink, KeyOf, MOST_HALVES, ROWS_COUNT};
 use tandem_column::{Buffer, Error, Repr, Result, from_float_order};
-use tandem_cpu::{Best, Contribution, Groups, Partial, Vector};
+use tandem_cpu::{Best, Contribution, Groups, Job, Partial, Vector};
 use tandem_device::{Argument, Memory, Shape};
 use tandem_pipeline::{Expr, scalar::aggregate::Moments};
 use tandem_plan::{
@@ -13,7 +13,11 @@ use tandem_plan::{
     sink::{AggregatePlan, PlannedAggregate},
 };
 
-use super::{launch::DeviceRun, operators::small};
+use super::{
+    launch::{DeviceRun, ReadBack, numbers},
+    operators::small,
+    values::Origins,
+};
 
 /// The most memory for tables of groups.
 const TABLE_BYTES: usize = 256 << 20;
@@ -37,27 +41,17 @@ impl DeviceRun<'_> {
             outputs.first_table = small(lane * of_lane)?;
             Ok(())
         })?;
-        if self.keep_groups(output, into, groups, tables)? {
-            return Ok(());
-        }
-        let numbers = self.read_numbers(&table, tables * groups * width)?;
-        let plan = self.aggregation()?;
-        for table in numbers.chunks_exact(groups * width) {
-            let met = table.chunks_exact(width).enumerate().filter(|(_, numbers)| numbers[ROWS_COUNT] != 0);
-            for (group, numbers) in met {
-                into.contents.groups()?.meet(group);
-                add_group(into, plan, group, numbers, output.accumulators())?;
-            }
-        }
-        Ok(())
+        let counted = GroupTables { output: output.clone(), table, places: groups, tables, hashed: None };
+        self.keep_or_add(counted, into)
     }
 
-    /// Returns the aggregation that the pipeline ends in.
-    fn aggregation(&self) -> Result<&AggregatePlan> {
-        match &self.job.physical().sink {
-            SinkPlan::Aggregate(plan) => Ok(plan),
-            _ => Err(Error::internal("only an aggregation has groups")),
+    /// Keeps groups, if that pays; adds them to the contribution if not.
+    fn keep_or_add(&mut self, counted: GroupTables, into: &mut Contribution) -> Result<()> {
+        if self.keep_groups(&counted, into)? {
+            return Ok(());
         }
+        let job = self.job;
+        counted.add_to(job, into, &mut |from| self.read_each(from))
     }
 
     /// Counts groups in a hash table, in a larger one as long as it is too small, and adds them to the contribution.
@@ -87,56 +81,15 @@ impl DeviceRun<'_> {
                 places *= GROWTH;
                 continue;
             }
-            if self.keep_groups(output, into, places, 1)? {
-                return Ok(());
-            }
-            let numbers = self.read_numbers(&numbers, places)?;
-            let whole = self.accelerator.traits.int64_atomics;
-            let number = |stored: &i64| if whole { *stored as u64 } else { number_of_words(*stored as u64) };
-            let numbers: Vec<u64> = numbers.iter().map(number).collect();
-            let table = self.read_numbers(&table, places * width)?;
-            let met: Vec<usize> = (0..places).filter(|place| numbers[*place] != u64::MAX).collect();
-            let found: Vec<u64> = met.iter().map(|place| numbers[*place]).collect();
-            let plan = self.aggregation()?;
-            let groups = into.contents.groups()?.number(&self.key_vectors(plan, &found)?, met.len());
-            for (place, group) in met.iter().zip(groups) {
-                let numbers = &table[place * width..(place + 1) * width];
-                add_group(into, plan, group as usize, numbers, output.accumulators())?;
-            }
-            return into.contents.groups()?.reserve();
+            let keys = match self.sink {
+                KernelSink::Hashed { keys, .. } => keys.clone(),
+                _ => Vec::new(),
+            };
+            let in_words = !self.accelerator.traits.int64_atomics;
+            let hashed = Some(HashedGroups { numbers, keys, in_words });
+            let counted = GroupTables { output: output.clone(), table, places, tables: 1, hashed };
+            return self.keep_or_add(counted, into);
         }
-    }
-
-    /// Returns the key values of groups, from the numbers that stand for them.
-    fn key_vectors(&self, plan: &AggregatePlan, numbers: &[u64]) -> Result<Vec<Rc<Vector>>> {
-        let keys = self.hash_keys();
-        let part = |at: usize| {
-            let above = keys.get(at + 1).map_or(64, |next: &HashKey| next.shift);
-            let (shift, bits) = (keys[at].shift, above - keys[at].shift);
-            let mask = if bits == 0 { 0 } else { u64::MAX >> (64 - bits) };
-            numbers.iter().map(move |number| if bits == 0 { 0 } else { number >> shift & mask })
-        };
-        let (origins, body) = (self.origins(), self.body());
-        let vectors = plan.keys.iter().zip(&plan.places).map(|(slot, place)| {
-            let own = keys.iter().position(|key| matches!(key.of, KeyOf::Place(group) if group.slot == *slot));
-            if let (Some(at), Some(key)) = (own, place) {
-                return Ok(Rc::new(Groups::key_values(key, part(at), numbers.len())));
-            }
-            let held = keys.iter().enumerate().find_map(|(at, key)| match (key.of, body.origins[*slot]) {
-                (KeyOf::Entry(lookup), Origin::Payload { lookup: of, .. }) if lookup == of => {
-                    // 0 is no entry.
-                    let entries: Vec<u32> = part(at).map(|entry| (entry as u32).wrapping_sub(1)).collect();
-                    let payload = origins.payload_of(&Expr::Slot(*slot))?;
-                    Some(tandem_cpu::fetch_matches(payload, &entries))
-                }
-                (KeyOf::Row, Origin::Column(column)) => {
-                    Some(origins.source_values(*slot, column, &part(at).collect::<Vec<_>>()))
-                }
-                _ => None,
-            });
-            held.map(Rc::new).ok_or_else(|| Error::internal("a group has no key"))
-        });
-        vectors.collect()
     }
 
     /// Makes a table of groups as they are before their first row.
@@ -170,6 +123,97 @@ impl DeviceRun<'_> {
         let lanes = lanes.min(most);
         shape.groups = shape.groups.min(most / lanes);
         Ok((shape, lanes))
+    }
+}
+
+/// Groups as kernels counted them, on the device.
+#[derive(Clone, Debug)]
+pub(super) struct GroupTables {
+    pub(super) output: KernelOutput,
+    table: Memory,
+    /// How many groups a table has room for.
+    pub(super) places: usize,
+    pub(super) tables: usize,
+    /// What tells hashed groups apart; groups of arrays are told apart by their places.
+    hashed: Option<HashedGroups>,
+}
+
+/// What tells the groups of a hash table apart.
+#[derive(Clone, Debug)]
+struct HashedGroups {
+    /// The number of each group.
+    numbers: Memory,
+    /// What numbers are made of.
+    keys: Vec<HashKey>,
+    /// A number is two words of 31 bits.
+    in_words: bool,
+}
+
+impl GroupTables {
+    /// Reads the groups back and adds them to a contribution.
+    pub(super) fn add_to(&self, job: &Job, into: &mut Contribution, read: ReadBack<'_>) -> Result<()> {
+        let SinkPlan::Aggregate(plan) = &job.physical().sink else {
+            return Err(Error::internal("only an aggregation has groups"));
+        };
+        let (width, accumulators) = (self.output.group_width(), self.output.accumulators());
+        let mut from = vec![(&self.table, 0, self.tables * self.places * width * 8)];
+        from.extend(self.hashed.as_ref().map(|hashed| (&hashed.numbers, 0, self.places * 8)));
+        let mut found = read(&from)?.into_iter();
+        let counted = numbers(&found.next().unwrap_or_default());
+        let Some(hashed) = &self.hashed else {
+            for table in counted.chunks_exact(self.places * width) {
+                let met = table.chunks_exact(width).enumerate().filter(|(_, numbers)| numbers[ROWS_COUNT] != 0);
+                for (group, numbers) in met {
+                    into.contents.groups()?.meet(group);
+                    add_group(into, plan, group, numbers, accumulators)?;
+                }
+            }
+            return Ok(());
+        };
+        let stored = numbers(&found.next().unwrap_or_default());
+        let number = |stored: i64| if hashed.in_words { number_of_words(stored as u64) } else { stored as u64 };
+        let met = stored.into_iter().map(number).enumerate().filter(|(_, number)| *number != u64::MAX);
+        let (met, found): (Vec<usize>, Vec<u64>) = met.unzip();
+        let origins = Origins { physical: job.physical(), table: job.table() };
+        let groups = into.contents.groups()?.number(&hashed.key_vectors(plan, origins, &found)?, met.len());
+        for (place, group) in met.iter().zip(groups) {
+            let numbers = &counted[place * width..(place + 1) * width];
+            add_group(into, plan, group as usize, numbers, accumulators)?;
+        }
+        into.contents.groups()?.reserve()
+    }
+}
+
+impl HashedGroups {
+    /// Returns the key values of groups, from the numbers that stand for them.
+    fn key_vectors(&self, plan: &AggregatePlan, origins: Origins<'_>, numbers: &[u64]) -> Result<Vec<Rc<Vector>>> {
+        let (keys, body) = (&self.keys, &origins.physical.body);
+        let part = |at: usize| {
+            let above = keys.get(at + 1).map_or(64, |next: &HashKey| next.shift);
+            let (shift, bits) = (keys[at].shift, above - keys[at].shift);
+            let mask = if bits == 0 { 0 } else { u64::MAX >> (64 - bits) };
+            numbers.iter().map(move |number| if bits == 0 { 0 } else { number >> shift & mask })
+        };
+        let vectors = plan.keys.iter().zip(&plan.places).map(|(slot, place)| {
+            let own = keys.iter().position(|key| matches!(key.of, KeyOf::Place(group) if group.slot == *slot));
+            if let (Some(at), Some(key)) = (own, place) {
+                return Ok(Rc::new(Groups::key_values(key, part(at), numbers.len())));
+            }
+            let held = keys.iter().enumerate().find_map(|(at, key)| match (key.of, body.origins[*slot]) {
+                (KeyOf::Entry(lookup), Origin::Payload { lookup: of, .. }) if lookup == of => {
+                    // 0 is no entry.
+                    let entries: Vec<u32> = part(at).map(|entry| (entry as u32).wrapping_sub(1)).collect();
+                    let payload = origins.payload_of(&Expr::Slot(*slot))?;
+                    Some(Vector::fetch(payload, &entries))
+                }
+                (KeyOf::Row, Origin::Column(column)) => {
+                    Some(origins.source_values(*slot, column, &part(at).collect::<Vec<_>>()))
+                }
+                _ => None,
+            });
+            held.map(Rc::new).ok_or_else(|| Error::internal("a group has no key"))
+        });
+        vectors.collect()
     }
 }
 

@@ -8,14 +8,16 @@ use tandem_column::{
     AlignedVec, Bitmap, Class, Codes, Column, ColumnStatistics, Data, Dictionary, Error, Part, Remote, RemoteForm,
     Repr, Result, Table, Type,
 };
-use tandem_cpu::{Contents, Contribution, to_column};
+use tandem_cpu::{Contents, Contribution, Job, Kept, Recall};
 use tandem_device::{Argument, Memory};
+use tandem_pipeline::Phase;
 use tandem_plan::SinkPlan;
 
 use super::{
     Accelerator,
     build::{Numbers, codes},
     data::HeldColumn,
+    groups::GroupTables,
     launch::DeviceRun,
     operators::small,
     rows::DeviceRows,
@@ -24,19 +26,19 @@ use super::{
 use crate::Cancel;
 
 impl DeviceRun<'_> {
-    /// Makes rows of counted groups, `tables` times `places` of them, and keeps them; `false` if the CPU has to.
-    pub(super) fn keep_groups(
-        &mut self,
-        output: &KernelOutput,
-        into: &mut Contribution,
-        places: usize,
-        tables: usize,
-    ) -> Result<bool> {
-        if !self.may_stay(places * tables * output.group_width() * 8) {
+    /// Makes rows of counted groups and keeps them; `false` if the CPU has to.
+    pub(super) fn keep_groups(&mut self, counted: &GroupTables, into: &mut Contribution) -> Result<bool> {
+        let GroupTables { output, places, tables, .. } = counted;
+        // States of a partial aggregation come back: the CPU finishes them.
+        let finished = matches!(&self.job.physical().sink, SinkPlan::Aggregate(plan) if plan.phase == Phase::Single);
+        if !finished || !self.may_stay(places * tables * output.group_width() * 8) {
             return Ok(false);
         }
-        let kept = self.finish_groups(output, places, tables).and_then(|rows| match rows {
-            Some(rows) => self.keep(into, &[], &rows).map(|()| true),
+        let kept = self.finish_groups(output, *places, *tables).and_then(|rows| match rows {
+            Some(rows) => {
+                let unfinished = Unfinished::Groups(counted.clone());
+                self.keep(into, &[], &rows, unfinished).map(|()| true)
+            }
             None => Ok(false),
         });
         self.or_back(kept)
@@ -49,7 +51,10 @@ impl DeviceRun<'_> {
         if !self.may_stay(read * self.outputs_count() * 8) || !self.origins().shares_dictionaries(&parts) {
             return Ok(false);
         }
-        let kept = self.compute(&pieces).and_then(|rows| self.keep(into, &parts, &rows));
+        let kept = self.compute(&pieces).and_then(|rows| {
+            let unfinished = Unfinished::Rows { rows: rows.clone(), parts: parts.clone(), sorted: false };
+            self.keep(into, &parts, &rows, unfinished)
+        });
         self.or_back(kept.map(|()| true))
     }
 
@@ -58,13 +63,17 @@ impl DeviceRun<'_> {
         if rows.count == 0 || !self.may_stay(rows.count * self.outputs_count() * 8) {
             return Ok(false);
         }
-        let kept = self.keep(into, &self.homes(), rows);
+        let parts = self.homes();
+        let unfinished = Unfinished::Rows { rows: rows.clone(), parts: parts.clone(), sorted: true };
+        let kept = self.keep(into, &parts, rows, unfinished);
         self.or_back(kept.map(|()| true))
     }
 
     /// Tells whether rows of so many bytes may stay: all of them are here, and it pays.
     fn may_stay(&self, bytes: usize) -> bool {
-        self.whole && self.job.physical().may_stay() && bytes >= self.accelerator.keep_from
+        (self.whole || self.accelerator.keep_shares)
+            && self.job.physical().may_stay()
+            && bytes >= self.accelerator.keep_from
     }
 
     /// Returns how many columns the pipeline's rows have.
@@ -125,8 +134,14 @@ impl DeviceRun<'_> {
         Ok((self.read_places(&failed, 1)? == [0]).then_some(rows))
     }
 
-    /// Keeps rows, as the columns of a table that is on the device.
-    fn keep(&mut self, into: &mut Contribution, parts: &[usize], rows: &DeviceRows) -> Result<()> {
+    /// Keeps rows, as the columns of a table that is on the device, with what they were made of.
+    fn keep(
+        &mut self,
+        into: &mut Contribution,
+        parts: &[usize],
+        rows: &DeviceRows,
+        unfinished: Unfinished,
+    ) -> Result<()> {
         if rows.count == 0 {
             return Ok(());
         }
@@ -143,7 +158,7 @@ impl DeviceRun<'_> {
                     let collected = self.read_column(rows, at)?;
                     let expr = values.get(first + output).ok_or_else(|| Error::internal("no such output"))?;
                     let vector = self.origins().vector(expr, parts, collected)?;
-                    let column = to_column(&mut Rc::unwrap_or_clone(vector), &field.kind);
+                    let column = Rc::unwrap_or_clone(vector).to_column(&field.kind);
                     let nulls = column.null_count();
                     (Arc::new(column), ColumnStatistics { nulls, ..ColumnStatistics::default() })
                 }
@@ -153,7 +168,9 @@ impl DeviceRun<'_> {
             statistics.push(known);
         }
         let parts = vec![Arc::new(Part { rows: rows.count, columns })];
-        into.contents = Contents::Kept(Table { schema: schema.clone(), parts, statistics: statistics.into() });
+        let table = Table { schema: schema.clone(), parts, statistics: statistics.into() };
+        let (accelerator, cancel) = (self.accelerator.clone(), self.cancel.clone());
+        into.contents = Contents::Kept(Kept { table, recall: Box::new(Keeper { accelerator, cancel, unfinished }) });
         into.rows += rows.count as u64;
         Ok(())
     }
@@ -232,6 +249,48 @@ impl DeviceRun<'_> {
         let arguments = [Argument::Memory(nulls), Argument::U32(small(rows)?), Argument::Memory(&words)];
         self.operate("pack_validity", &arguments, self.shape())?;
         Ok(words)
+    }
+}
+
+/// What kept rows were made of, on the device: it is there until the job has ended, in case that other contributions are.
+#[derive(Debug)]
+enum Unfinished {
+    Groups(GroupTables),
+    Rows { rows: DeviceRows, parts: Vec<usize>, sorted: bool },
+}
+
+/// The way back of rows that a device keeps.
+#[derive(Debug)]
+struct Keeper {
+    accelerator: Arc<Accelerator>,
+    cancel: Cancel,
+    unfinished: Unfinished,
+}
+
+impl Keeper {
+    fn read(&self, job: &Job) -> Result<Contribution> {
+        let mut queue = streams::queue(&self.accelerator, &self.cancel)?;
+        let mut read = |from: &[(&Memory, usize, usize)]| {
+            let read = queue.read_each(from, &[])?;
+            Ok(read.into_iter().map(|(bytes, _)| bytes).collect())
+        };
+        let mut into = job.contribution();
+        match &self.unfinished {
+            Unfinished::Groups(counted) => counted.add_to(job, &mut into, &mut read)?,
+            Unfinished::Rows { rows, parts, sorted } => {
+                rows.add_to(job, &mut into, (parts, *sorted), &mut read)?;
+            }
+        }
+        Ok(into)
+    }
+}
+
+impl Recall for Keeper {
+    fn recall(&self, job: &Job) -> Result<Contribution> {
+        self.accelerator.check()?;
+        let read = self.read(job);
+        self.accelerator.note_failure(&read);
+        read
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, hash_map::Entry};
 use std::mem;
 use std::sync::Arc;
 
-use tandem_codegen::{Binding, ColumnLayout, GeneratedKernel, HashKey, KernelOutput, KernelSink, SECTOR, Traits};
+use tandem_codegen::{Binding, ColumnLayout, GeneratedKernel, KernelOutput, KernelSink, SECTOR, Traits};
 use tandem_column::{Buffer, Column, Data, Error, Part, Repr, Result};
 use tandem_cpu::{Contribution, Job};
 use tandem_device::{Event, Kernel, Memory, Program, Queue, Shape};
@@ -29,9 +29,12 @@ const LANES: usize = 2;
 /// Groups of work-items for each unit of a device on which they take rows in turn.
 const GROUPS_PER_UNIT: usize = 8;
 
+/// Reads bytes of memories of a device, each from a place on.
+pub(super) type ReadBack<'r> = &'r mut dyn FnMut(&[(&Memory, usize, usize)]) -> Result<Vec<Vec<u8>>>;
+
 /// One job on its way over one device.
 pub(super) struct DeviceRun<'r> {
-    pub(super) accelerator: &'r Accelerator,
+    pub(super) accelerator: &'r Arc<Accelerator>,
     pub(super) job: &'r Job,
     pub(super) cancel: &'r Cancel,
     pub(super) sink: &'r KernelSink,
@@ -68,7 +71,7 @@ pub(super) struct DeviceRun<'r> {
 }
 
 pub(super) fn run(
-    accelerator: &Accelerator,
+    accelerator: &Arc<Accelerator>,
     job: &Job,
     sink: &KernelSink,
     parts: Vec<usize>,
@@ -173,14 +176,6 @@ impl DeviceRun<'_> {
     /// Returns where values of slots are.
     pub(super) fn origins(&self) -> Origins<'_> {
         Origins { physical: self.job.physical(), table: self.job.table() }
-    }
-
-    /// Returns what the numbers of hashed groups are made of.
-    pub(super) fn hash_keys(&self) -> Vec<HashKey> {
-        match self.sink {
-            KernelSink::Hashed { keys, .. } => keys.clone(),
-            _ => Vec::new(),
-        }
     }
 
     /// Fails if some row has no value.

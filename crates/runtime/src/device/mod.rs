@@ -25,6 +25,9 @@ mod trusted;
 mod unmatched;
 mod values;
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::HashMap,
     sync::{
@@ -75,6 +78,8 @@ pub struct Accelerator {
     unsaved: Mutex<Vec<(String, Program)>>,
     /// The fewest bytes of rows that are kept for a later pipeline.
     keep_from: usize,
+    /// Rows are kept even where others contribute some, too.
+    keep_shares: bool,
     /// Texts may use more of OpenCL C than preludes declare.
     beyond_declared: bool,
     /// It failed once: no more work is given to it.
@@ -138,7 +143,7 @@ impl Accelerator {
         let (columns, programs, cache) = (Resident::default(), Mutex::default(), ProgramCache::default());
         let unsaved = Mutex::default();
         let (settings, lost, jobs) = (DeviceSettings::default(), AtomicBool::new(false), AtomicU64::new(0));
-        let (keep_from, beyond_declared) = (KEEP_FROM, true);
+        let (keep_from, keep_shares, beyond_declared) = (KEEP_FROM, false, true);
         Accelerator {
             device,
             settings,
@@ -148,6 +153,7 @@ impl Accelerator {
             cache,
             unsaved,
             keep_from,
+            keep_shares,
             beyond_declared,
             lost,
             jobs,
@@ -172,9 +178,9 @@ impl Accelerator {
         self
     }
 
-    /// Keeps all rows that a later pipeline reads, however few they are: a test of what does so.
+    /// Keeps all rows that a later pipeline reads, however few they are and whoever has the others: a test of what does so.
     pub fn keep_all(mut self) -> Accelerator {
-        self.keep_from = 0;
+        (self.keep_from, self.keep_shares) = (0, true);
         self
     }
 
@@ -288,7 +294,7 @@ impl Accelerator {
     /// Unsupported for what no kernel computes, and for jobs in which a row has no value; Cancelled; Exhausted if out of
     /// memory; Device if it failed or did not answer in time, after which it gets no more work. The CPU can compute the job in every case.
     pub(crate) fn run(
-        &self,
+        self: &Arc<Self>,
         job: &Job,
         sink: &KernelSink,
         parts: Vec<usize>,

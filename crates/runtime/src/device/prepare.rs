@@ -6,7 +6,7 @@ use tandem_device::Memory;
 use tandem_plan::{Action, HashTable, KeyIndex, Keys};
 
 use super::{
-    bind::{Placed, PlacedSet, SharedArguments, base},
+    bind::{PlacedLookup, PlacedSet, SharedArguments, base},
     data::at_least_one,
     launch::DeviceRun,
 };
@@ -55,7 +55,7 @@ impl DeviceRun<'_> {
         }
         let mut lookups = Vec::with_capacity(physical.builds.len());
         for (lookup, build) in physical.builds.iter().enumerate() {
-            let mut placed = Placed::default();
+            let mut placed = PlacedLookup::default();
             for (payload, column) in build.payload.iter().enumerate() {
                 let used = bindings.contains(&Binding::Payload { lookup, payload });
                 let held = if used { Some((self.place(column)?, base(column))) } else { None };

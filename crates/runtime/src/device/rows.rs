@@ -2,22 +2,23 @@
 
 use tandem_codegen::{KernelOutput, RowColumn};
 use tandem_column::{Error, Result};
-use tandem_cpu::Contribution;
+use tandem_cpu::{Contribution, Job};
 use tandem_device::Memory;
 use tandem_plan::SinkPlan;
 
 use super::{
     bind::Outputs,
-    launch::{DeviceRun, numbers, places},
+    launch::{DeviceRun, ReadBack, numbers, places},
     operators::small,
     unmatched::Piece,
-    values::Collected,
+    values::{Collected, Origins},
 };
 
 /// Memory for each column that has its own.
 type Columns = Vec<Option<Memory>>;
 
 /// The rows of some parts on the device.
+#[derive(Clone, Debug)]
 pub(super) struct DeviceRows {
     pub(super) count: usize,
     pub(super) columns: Vec<RowColumn>,
@@ -144,41 +145,62 @@ impl DeviceRun<'_> {
         rows: DeviceRows,
         sorted: bool,
     ) -> Result<()> {
-        let columns: Vec<usize> = (0..rows.columns.len()).collect();
-        let columns = self.read_columns(&rows, &columns)?;
-        let vectors = self.origins().vectors(parts, columns)?;
-        // Rows are as those of the part's first morsel, so that they come out in the order of the source.
-        let first = parts.first().copied().unwrap_or(0);
-        let morsels = &self.job.physical().morsels;
-        let morsel = morsels.iter().position(|morsel| morsel.part >= first).unwrap_or(morsels.len());
-        let collected = into.contents.rows()?;
-        collected.push(morsel, rows.count, &vectors)?;
-        collected.sorted = sorted;
-        self.job.note_rows(rows.count);
-        into.rows += rows.count as u64;
+        let job = self.job;
+        rows.add_to(job, into, (parts, sorted), &mut |from| self.read_each(from))?;
+        job.note_rows(rows.count);
         Ok(())
     }
 
-    /// Reads columns of rows back.
-    pub(super) fn read_columns(&mut self, rows: &DeviceRows, columns: &[usize]) -> Result<Vec<Collected>> {
-        let own = columns.iter().filter(|column| !matches!(rows.columns[**column], RowColumn::Same(_)));
+    /// Reads one column of rows back.
+    pub(super) fn read_column(&mut self, rows: &DeviceRows, column: usize) -> Result<Collected> {
+        let read = rows.read(&[column], &mut |from| self.read_each(from))?.pop();
+        read.ok_or_else(|| Error::internal("a column was not read"))
+    }
+}
+
+impl DeviceRows {
+    /// Reads the rows, which are of some parts, back and adds them to a contribution; `sorted` tells that they are all there
+    /// are, in the sink's order.
+    pub(super) fn add_to(
+        &self,
+        job: &Job,
+        into: &mut Contribution,
+        (parts, sorted): (&[usize], bool),
+        read: ReadBack<'_>,
+    ) -> Result<()> {
+        let columns = self.read(&(0..self.columns.len()).collect::<Vec<_>>(), read)?;
+        let vectors = Origins { physical: job.physical(), table: job.table() }.vectors(parts, columns)?;
+        // Rows are as those of the part's first morsel, so that they come out in the order of the source.
+        let first = parts.first().copied().unwrap_or(0);
+        let morsels = &job.physical().morsels;
+        let morsel = morsels.iter().position(|morsel| morsel.part >= first).unwrap_or(morsels.len());
+        let collected = into.contents.rows()?;
+        collected.push(morsel, self.count, &vectors)?;
+        collected.sorted = sorted;
+        into.rows += self.count as u64;
+        Ok(())
+    }
+
+    /// Reads columns back.
+    fn read(&self, columns: &[usize], read: ReadBack<'_>) -> Result<Vec<Collected>> {
+        let own = columns.iter().filter(|column| !matches!(self.columns[**column], RowColumn::Same(_)));
         let memories = own.flat_map(|column| {
             let values =
-                rows.values[*column].as_ref().map(|memory| (memory, 0, rows.count * width(rows.columns[*column])));
-            let nulls = rows.nulls[*column].as_ref().map(|memory| (memory, 0, rows.count));
+                self.values[*column].as_ref().map(|memory| (memory, 0, self.count * width(self.columns[*column])));
+            let nulls = self.nulls[*column].as_ref().map(|memory| (memory, 0, self.count));
             values.into_iter().chain(nulls)
         });
-        let mut read = self.read_each(&memories.collect::<Vec<_>>())?.into_iter();
+        let mut read = read(&memories.collect::<Vec<_>>())?.into_iter();
         let collected = columns.iter().map(|column| {
             let mut values = || read.next().ok_or_else(|| Error::internal("a column was not computed"));
-            let of = rows.columns[*column];
+            let of = self.columns[*column];
             Ok(match of {
                 RowColumn::Same(earlier) => Collected::Same(earlier),
                 RowColumn::Row => Collected::Rows(places(&values()?)),
                 RowColumn::Entry(_) => Collected::Entries(places(&values()?)),
                 RowColumn::Numbers { .. } | RowColumn::Wide { .. } => {
                     let values = values()?;
-                    let nulls = if rows.nulls[*column].is_some() { read.next() } else { None };
+                    let nulls = if self.nulls[*column].is_some() { read.next() } else { None };
                     match of {
                         RowColumn::Wide { .. } => {
                             let wide = values.as_chunks::<16>().0.iter().map(|value| i128::from_le_bytes(*value));
@@ -190,12 +212,6 @@ impl DeviceRun<'_> {
             })
         });
         collected.collect()
-    }
-
-    /// Reads one column of rows back.
-    pub(super) fn read_column(&mut self, rows: &DeviceRows, column: usize) -> Result<Collected> {
-        let read = self.read_columns(rows, &[column])?.pop();
-        read.ok_or_else(|| Error::internal("a column was not read"))
     }
 }
 

@@ -23,15 +23,14 @@ pub(crate) fn share(
     sink: &KernelSink,
     cancel: &Cancel,
 ) -> Result<(Vec<Contribution>, DeviceMetrics)> {
-    let mut working: Vec<&Accelerator> =
-        devices.iter().map(Arc::as_ref).filter(|accelerator| !accelerator.is_lost()).collect();
+    let mut working: Vec<&Arc<Accelerator>> = devices.iter().filter(|accelerator| !accelerator.is_lost()).collect();
     if working.is_empty() {
         // It says that it failed.
         working = vec![&devices[0]];
     }
     let shares =
         working.iter().copied().zip(divide(&job.physical().parts(), job.table().parts.len(), working.len(), id));
-    let mut shares: Vec<(&Accelerator, Vec<usize>)> = shares.filter(|(_, parts)| !parts.is_empty()).collect();
+    let mut shares: Vec<(&Arc<Accelerator>, Vec<usize>)> = shares.filter(|(_, parts)| !parts.is_empty()).collect();
     // A job without parts is one of a device that has nothing to do.
     let (here, parts) = shares.pop().unwrap_or((working[0], Vec::new()));
     let shared = !shares.is_empty();

@@ -9,12 +9,12 @@ use std::collections::HashMap;
 
 use tandem_codegen::{Binding, GeneratedKernel};
 use tandem_column::{Column, Part, Result};
-use tandem_cpu::code_bounds;
 use tandem_device::{Patience, Queue};
 use tandem_plan::{Action, Body};
 
 use super::{
     Accelerator,
+    bind::code_bounds,
     data::{HeldColumn, Mover},
     launch::DeviceRun,
     unmatched::Piece,

@@ -4,9 +4,12 @@
 use std::{rc::Rc, sync::Arc};
 
 use tandem_column::{Column, Dictionary, Error, Repr, Result, Table};
-use tandem_cpu::{NO_MATCH, Values, Vector, fetch_matches};
+use tandem_cpu::{Values, Vector};
 use tandem_pipeline::{Expr, SlotId};
 use tandem_plan::{Origin, Physical};
+
+/// The number that stands for no row, or no entry.
+const NO_ROW: u32 = u32::MAX;
 
 /// One column of rows that a kernel computed.
 #[derive(Debug)]
@@ -15,9 +18,9 @@ pub(super) enum Collected {
     Numbers(Vec<i64>, Option<Vec<u8>>),
     /// 128-bit integers, and bytes that are 1 where a value is null.
     Wide(Vec<i128>, Option<Vec<u8>>),
-    /// The rows whose values they are, counted through all parts; `u32::MAX` for none.
+    /// The rows whose values they are, counted through all parts; [`NO_ROW`] for none.
     Rows(Vec<u32>),
-    /// The entries of a build whose payload they are; `u32::MAX` for none.
+    /// The entries of a build whose payload they are; [`NO_ROW`] for none.
     Entries(Vec<u32>),
     /// As an earlier column.
     Same(usize),
@@ -64,7 +67,7 @@ impl Origins<'_> {
                 let Origin::Column(column) = self.physical.body.origins[*slot] else {
                     return Err(Error::internal("rows of a value that is not the source's"));
                 };
-                if self.table.rows() >= NO_MATCH as usize {
+                if self.table.rows() >= NO_ROW as usize {
                     return Err(Error::unsupported("so many rows are put together by the CPU"));
                 }
                 let [part] = parts else {
@@ -72,12 +75,12 @@ impl Origins<'_> {
                     return Ok(Rc::new(self.source_values(*slot, column, &rows)));
                 };
                 let first: usize = self.table.parts[..*part].iter().map(|part| part.rows).sum();
-                list.iter_mut().filter(|row| **row != NO_MATCH).for_each(|row| *row = row.wrapping_sub(first as u32));
-                Ok(Rc::new(fetch_matches(&self.table.parts[*part].columns[column], &list)))
+                list.iter_mut().filter(|row| **row != NO_ROW).for_each(|row| *row = row.wrapping_sub(first as u32));
+                Ok(Rc::new(Vector::fetch(&self.table.parts[*part].columns[column], &list)))
             }
             (Collected::Entries(list), _) => {
                 let payload = self.payload_of(expr).ok_or_else(|| Error::internal("entries without payload"))?;
-                Ok(Rc::new(fetch_matches(payload, &list)))
+                Ok(Rc::new(Vector::fetch(payload, &list)))
             }
             (Collected::Same(_), _) => Err(Error::internal("a column is the same as none")),
         }
@@ -170,7 +173,7 @@ impl Origins<'_> {
             let (here, later) = rest.split_at(within);
             let list: Vec<u32> = here.iter().map(|at| (rows[*at as usize] - first) as u32).collect();
             if !list.is_empty() {
-                values.append(&fetch_matches(&part.columns[column], &list));
+                values.append(&Vector::fetch(&part.columns[column], &list));
             }
             (rest, first) = (later, end);
         }

@@ -62,7 +62,7 @@ pub fn agree(name: &str, devices: &[Arc<Accelerator>], seeds: Range<u64>, most_r
         let inputs = QueryInputs { tables: tables.into_iter().collect(), ..QueryInputs::default() };
         // With colliding hashes, joins and groups that could do without a hash table have one.
         let switches = Switches { force_collisions: seed % 2 == 1, ..Switches::default() };
-        let options = RunOptions { devices: devices.to_vec(), switches, ..RunOptions::default() };
+        let options = RunOptions { devices: devices.to_vec(), settings: switches.into(), ..RunOptions::default() };
         let execution = match runtime.execute(&query, &inputs, &options) {
             Ok(execution) => execution,
             Err(error) if error.class == Class::Unsupported => continue,

@@ -1,19 +1,17 @@
 //! The running state of one aggregate for every group, as arrays indexed by group.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, rc::Rc};
 
 use arrow_buffer::i256;
 use tandem_column::{Repr, Result, Type};
 use tandem_pipeline::{
     Aggregate, AggregateFunction, Value,
-    scalar::{
-        aggregate::{Accumulator as Scalar, Moments},
-        decimal::power_of_ten,
-    },
+    scalar::{aggregate::Moments, pairs::PairMoments, sketch::Sketch},
 };
 use tandem_plan::sink::PlannedAggregate;
 
-use crate::{BytesVector, Values, Vector};
+use super::collected::Collected;
+use crate::{Values, Vector, sink::partition};
 
 /// Which group each row belongs to.
 #[derive(Clone, Copy)]
@@ -39,11 +37,13 @@ impl GroupOf<'_> {
 pub(super) struct Accumulator {
     pub(super) aggregate: Aggregate,
     pub(super) argument: Type,
+    /// The type of the second of a pair.
+    second: Type,
     pub(super) state: State,
     /// How many rows contributed to each group; not kept where every row does (see `counted`).
     pub(super) counts: Vec<i64>,
     pub(super) counted: bool,
-    /// Bytes of the texts that are kept.
+    /// Bytes of the texts and sketches that are kept.
     pub(super) text: usize,
 }
 
@@ -63,6 +63,13 @@ pub(super) enum State {
     BestBytes(Vec<Vec<u8>>),
     /// Count, mean and squared distances from it.
     Spread(Vec<Moments>),
+    /// Counts, means, squared distances and products of them.
+    Pairs(Vec<PairMoments>),
+    /// Combined bits of integers.
+    Bits(Vec<i128>),
+    Sketches(Vec<Sketch>),
+    /// All values.
+    Collected(Collected),
     First(Vec<Option<Value>>),
 }
 
@@ -70,11 +77,13 @@ impl Accumulator {
     /// Makes the state of no group.
     pub(super) fn new(planned: &PlannedAggregate) -> Accumulator {
         use AggregateFunction as F;
-        let PlannedAggregate { aggregate, argument, narrow, total, counted_by, .. } = planned;
+        let PlannedAggregate { aggregate, argument, second, narrow, total, counted_by, .. } = planned;
         let counted = match aggregate.function {
             F::CountRows | F::Count | F::Average => counted_by.is_none(),
             F::VarianceSample | F::VariancePopulation | F::DeviationSample | F::DeviationPopulation | F::First => false,
             F::Min | F::Max if argument.repr() == Repr::Bytes => true,
+            F::CountApproximate => false,
+            function if function.is_of_pairs() || function.is_holistic() => false,
             _ => !total,
         };
         let state = match (aggregate.function, argument.repr()) {
@@ -88,10 +97,14 @@ impl Accumulator {
             (F::Min | F::Max, Repr::Float) => State::BestFloat(Vec::new()),
             (F::Min | F::Max, _) => State::BestBytes(Vec::new()),
             (F::First, _) => State::First(Vec::new()),
+            (F::BitAnd | F::BitOr | F::BitXor, _) => State::Bits(Vec::new()),
+            (F::CountApproximate, _) => State::Sketches(Vec::new()),
+            (function, _) if function.is_of_pairs() => State::Pairs(Vec::new()),
+            (function, _) if function.is_holistic() => State::Collected(Collected::new(aggregate, argument)),
             _ => State::Spread(Vec::new()),
         };
-        let (aggregate, argument) = (aggregate.clone(), argument.clone());
-        Accumulator { aggregate, argument, state, counts: Vec::new(), counted, text: 0 }
+        let (aggregate, argument, second) = (aggregate.clone(), argument.clone(), second.clone());
+        Accumulator { aggregate, argument, second, state, counts: Vec::new(), counted, text: 0 }
     }
 
     pub(super) fn smallest(&self) -> bool {
@@ -114,15 +127,40 @@ impl Accumulator {
             State::BestFloat(best) => best.resize(groups, worst(smallest)),
             State::BestBytes(best) => best.resize(groups, Vec::new()),
             State::Spread(spread) => spread.resize(groups, Moments::default()),
+            State::Pairs(pairs) => pairs.resize(groups, PairMoments::default()),
+            State::Bits(bits) => bits.resize(groups, no_bits(self.aggregate.function)),
+            State::Sketches(sketches) => sketches.resize(groups, Sketch::default()),
+            State::Collected(collected) => collected.resize(groups),
             State::First(first) => first.resize(groups, None),
         }
     }
 
-    /// Adds rows; only those with `mask` set contribute, nulls never do.
-    pub(super) fn update(&mut self, groups: GroupOf<'_>, rows: usize, vector: Option<&Vector>, mask: Option<&[u8]>) {
-        if let (State::First(_), Some(vector)) = (&self.state, vector) {
+    /// Adds rows of a morsel, of which these are the arguments; only those with `mask` set contribute, nulls never do.
+    pub(super) fn update(
+        &mut self,
+        groups: GroupOf<'_>,
+        rows: usize,
+        vectors: &[Rc<Vector>],
+        mask: Option<&[u8]>,
+        morsel: usize,
+    ) {
+        let vector = vectors.first().map(Rc::as_ref);
+        match (&mut self.state, vector) {
             // Nulls count, too.
-            return self.keep_first(groups, rows, vector, mask);
+            (State::First(_), Some(vector)) => return self.keep_first(groups, rows, vector, mask),
+            (State::Collected(collected), Some(vector)) => {
+                let nulls_count = self.aggregate.function == AggregateFunction::Nth;
+                let mask = if nulls_count { mask.map(Cow::Borrowed) } else { both(vector, mask) };
+                return collected.push(groups, rows, vectors, mask.as_deref(), morsel);
+            }
+            (State::Pairs(pairs), Some(y)) => {
+                let [_, x] = vectors else { return };
+                let mask = both(y, mask);
+                let mask = both(x, mask.as_deref());
+                let (y, x) = (floats(y, &self.argument), floats(x, &self.second));
+                return for_rows(rows, mask.as_deref(), |row| pairs[groups.of(row)].update(y[row], x[row]));
+            }
+            _ => {}
         }
         let mask = match vector {
             Some(vector) => both(vector, mask),
@@ -165,14 +203,8 @@ impl Accumulator {
     ) {
         if let State::Spread(spread) = &mut self.state {
             let Some(vector) = vector else { return };
-            let scale = unit(&self.argument);
-            let value = |row: usize| match &vector.values {
-                Values::Float(values) => values[row],
-                Values::Int(values) => values[row] as f64 / scale,
-                Values::Wide(values) => values[row] as f64 / scale,
-                _ => 0.0,
-            };
-            for_rows(rows, mask, |row| spread[groups.of(row)].update(value(row)));
+            let values = floats(vector, &self.argument);
+            for_rows(rows, mask, |row| spread[groups.of(row)].update(values[row]));
             return;
         }
         // The first contribution decides an empty `BestBytes`, so it looks at counts before they grow.
@@ -191,6 +223,24 @@ impl Accumulator {
                 self.counts[group] += 1;
             }),
             (State::Count, _) => {}
+            (State::Sketches(sketches), Some(_)) => {
+                let hashes =
+                    vector.map_or_else(Vec::new, |vector| partition::hashes(std::slice::from_ref(vector), rows));
+                for_rows(rows, mask, |row| {
+                    let sketch = &mut sketches[groups.of(row)];
+                    let before = sketch.byte_len();
+                    sketch.add_hash(hashes[row]);
+                    self.text += sketch.byte_len() - before;
+                });
+            }
+            (State::Bits(bits), Some(Values::Int(values))) => {
+                let function = self.aggregate.function;
+                for_rows(rows, mask, |row| combine(function, &mut bits[groups.of(row)], values[row].into()));
+            }
+            (State::Bits(bits), Some(Values::Wide(values))) => {
+                let function = self.aggregate.function;
+                for_rows(rows, mask, |row| combine(function, &mut bits[groups.of(row)], values[row]));
+            }
             (State::Int(sums), Some(Values::Int(values))) => match (groups, mask) {
                 (GroupOf::One, None) => sums[0] += values.iter().sum::<i64>(),
                 _ => for_rows(rows, mask, |row| sums[groups.of(row)] += values[row]),
@@ -266,6 +316,13 @@ impl Accumulator {
                 }
             }),
             (State::Spread(a), State::Spread(b)) => each(&mut |from, to| a[to].merge(b[from])),
+            (State::Pairs(a), State::Pairs(b)) => each(&mut |from, to| a[to].merge(b[from])),
+            (State::Bits(a), State::Bits(b)) => {
+                let function = self.aggregate.function;
+                each(&mut |from, to| combine(function, &mut a[to], b[from]));
+            }
+            (State::Sketches(a), State::Sketches(b)) => each(&mut |from, to| a[to].merge(&b[from])),
+            (State::Collected(a), State::Collected(b)) => a.merge(b, pairs),
             (State::First(a), State::First(b)) => each(&mut |from, to| {
                 if a[to].is_none() {
                     a[to].clone_from(&b[from]);
@@ -275,81 +332,6 @@ impl Accumulator {
         }
         if self.counted {
             pairs.iter().for_each(|(from, to)| self.counts[*to as usize] += other.counts[*from as usize]);
-        }
-    }
-
-    /// Returns the results of some groups; `counts` are those of the accumulator that counts the same rows, or its own.
-    pub(super) fn finish(&self, counts: &[i64], groups: &[u32]) -> Result<Vector> {
-        self.finish_as(self.aggregate.function, &self.aggregate.kind, counts, groups)
-    }
-
-    /// Returns the results of some groups as those of a function, of a type.
-    fn finish_as(&self, function: AggregateFunction, kind: &Type, counts: &[i64], groups: &[u32]) -> Result<Vector> {
-        use AggregateFunction as F;
-        let pick = groups.iter().map(|g| *g as usize);
-        let count = |g: usize| counts.get(g).copied().unwrap_or(1);
-        let valid: Vec<u8> = pick.clone().map(|g| (count(g) > 0) as u8).collect();
-        let values = match (&self.state, function) {
-            (State::Count, _) => return Ok(Vector::new(Values::Int(pick.map(|g| counts[g]).collect()))),
-            (State::First(first), _) => {
-                let values: Vec<Value> = pick.map(|g| first[g].clone().unwrap_or(Value::Null)).collect();
-                return Ok(Vector::from_values(kind, &values));
-            }
-            (State::Float(sums), F::Average) => {
-                Values::Float(pick.map(|g| sums[g] / counts[g] as f64).map(|v| round(v, kind)).collect())
-            }
-            (State::Float(sums), _) => Values::Float(pick.map(|g| round(sums[g], kind)).collect()),
-            (State::Best(best), _) if *kind == Type::Boolean => {
-                Values::Boolean(pick.map(|g| (best[g] == 1) as u8).collect())
-            }
-            (State::Best(best), _) => Values::Int(pick.map(|g| if count(g) > 0 { best[g] } else { 0 }).collect()),
-            (State::BestWide(best), _) => Values::Wide(pick.map(|g| best[g]).collect()),
-            (State::BestFloat(best), _) => Values::Float(pick.map(|g| best[g]).collect()),
-            (State::BestBytes(best), _) => Values::Bytes(pick.map(|g| best[g].as_slice()).collect::<BytesVector>()),
-            (State::Spread(spread), _) => {
-                let result = |g: usize| Scalar::of_moments(&self.aggregate, &self.argument, spread[g]).finish();
-                return Ok(Vector::from_values(kind, &pick.map(result).collect::<Result<Vec<_>>>()?));
-            }
-            (State::Int(_) | State::Wide(_), _) => {
-                let sum = |g: usize| match &self.state {
-                    State::Int(sums) => i128::from(sums[g]),
-                    // No type holds what leaves 128 bits.
-                    State::Wide(sums) => sums[g].to_i128().unwrap_or(i128::MAX),
-                    _ => 0,
-                };
-                if function == F::Sum
-                    && let Some(values) = plain_sums(pick.clone().map(sum), &self.argument, kind)
-                {
-                    return Ok(Vector { values, valid: valid.contains(&0).then_some(valid) });
-                }
-                let aggregate = Aggregate { function, kind: kind.clone(), ..self.aggregate.clone() };
-                // A sum without counts contributed at least once.
-                let result = |g: usize| Scalar::of_total(&aggregate, &self.argument, sum(g), count(g)).finish();
-                let values = pick.map(result).collect::<Result<Vec<Value>>>()?;
-                return Ok(Vector::from_values(kind, &values));
-            }
-        };
-        Ok(Vector { values, valid: valid.contains(&0).then_some(valid) })
-    }
-
-    /// Returns the states of some groups, as [`AggregateFunction::state`] lays them out for a final aggregation.
-    pub(super) fn states(&self, counts: &[i64], groups: &[u32]) -> Result<Vec<Vector>> {
-        let pick = groups.iter().map(|g| *g as usize);
-        match (&self.state, self.aggregate.function) {
-            (State::Spread(spread), _) => Ok(vec![
-                Vector::new(Values::Int(pick.clone().map(|g| spread[g].count).collect())),
-                Vector::new(Values::Float(pick.clone().map(|g| spread[g].mean).collect())),
-                Vector::new(Values::Float(pick.map(|g| spread[g].squares).collect())),
-            ]),
-            (_, AggregateFunction::Average) => {
-                // The state of an average is a sum of its own type, and the count.
-                let kind = self.aggregate.function.state(&self.argument, &self.aggregate.kind).swap_remove(0);
-                let counted = pick.map(|g| counts[g]).collect();
-                let sums = self.finish_as(AggregateFunction::Sum, &kind, counts, groups)?;
-                Ok(vec![sums, Vector::new(Values::Int(counted))])
-            }
-            // All others are their own state.
-            _ => Ok(vec![self.finish(counts, groups)?]),
         }
     }
 
@@ -371,8 +353,27 @@ impl Accumulator {
             State::BestFloat(best) => pick(best, groups),
             State::BestBytes(best) => pick(best, groups),
             State::Spread(spread) => pick(spread, groups),
+            State::Pairs(pairs) => pick(pairs, groups),
+            State::Bits(bits) => pick(bits, groups),
+            State::Sketches(sketches) => pick(sketches, groups),
+            State::Collected(collected) => collected.arrange(groups),
             State::First(first) => pick(first, groups),
         }
+    }
+
+    /// Prepares for being merged, or for results.
+    pub(super) fn seal(&mut self) {
+        if let State::Collected(collected) = &mut self.state {
+            collected.seal();
+        }
+    }
+
+    /// Checks that no group has more values than can be kept.
+    ///
+    /// # Errors
+    /// Exhausted.
+    pub(super) fn check(&self) -> Result<()> {
+        if let State::Collected(collected) = &self.state { collected.check() } else { Ok(()) }
     }
 
     /// Returns how many groups there is room for.
@@ -387,6 +388,10 @@ impl Accumulator {
             State::BestFloat(v) => v.len(),
             State::BestBytes(v) => v.len(),
             State::Spread(v) => v.len(),
+            State::Pairs(v) => v.len(),
+            State::Bits(v) => v.len(),
+            State::Sketches(v) => v.len(),
+            State::Collected(_) => 0,
             State::First(v) => v.len(),
         }
     }
@@ -396,28 +401,13 @@ impl Accumulator {
         let each = match &self.state {
             State::Count => 0,
             State::Int(_) | State::Float(_) | State::Best(_) | State::BestFloat(_) => 8,
-            State::Wide(_) | State::BestWide(_) | State::Spread(_) => 16,
-            State::BestBytes(_) | State::First(_) => 48,
+            State::BestWide(_) | State::Bits(_) => 16,
+            State::Spread(_) => size_of::<Moments>(),
+            State::Wide(_) | State::Sketches(_) => 32,
+            State::BestBytes(_) | State::First(_) | State::Pairs(_) => 48,
+            State::Collected(collected) => return collected.byte_len(),
         };
         self.size() * each + self.counts.len() * 8 + self.text
-    }
-}
-
-/// Returns sums of an argument as values of a type, if they need no other scale and all lie within its limits.
-fn plain_sums(sums: impl Iterator<Item = i128> + Clone, argument: &Type, kind: &Type) -> Option<Values> {
-    let (low, high) = match (argument, kind) {
-        (Type::Decimal { scale: from, .. }, Type::Decimal { precision, scale }) if from == scale => {
-            let limit = power_of_ten((*precision).into())? - 1;
-            (-limit, limit)
-        }
-        (_, kind) => kind.integer_range()?,
-    };
-    let fits = sums.clone().all(|sum| low <= sum && sum <= high);
-    match kind.repr() {
-        _ if !fits => None,
-        Repr::Int => Some(Values::Int(sums.map(|sum| sum as i64).collect())),
-        Repr::Wide => Some(Values::Wide(sums.collect())),
-        _ => None,
     }
 }
 
@@ -429,13 +419,35 @@ fn unit(kind: &Type) -> f64 {
     }
 }
 
+/// Returns numbers as floats.
+fn floats<'v>(vector: &'v Vector, kind: &Type) -> Cow<'v, [f64]> {
+    let unit = unit(kind);
+    match &vector.values {
+        Values::Float(values) => Cow::Borrowed(values),
+        Values::Int(values) => values.iter().map(|value| *value as f64 / unit).collect(),
+        Values::Wide(values) => values.iter().map(|value| *value as f64 / unit).collect(),
+        _ => Cow::Owned(vec![0.0; vector.len()]),
+    }
+}
+
+/// Returns the bits that change none they are combined with.
+fn no_bits(function: AggregateFunction) -> i128 {
+    if function == AggregateFunction::BitAnd { -1 } else { 0 }
+}
+
+/// Combines bits with those of one more value.
+#[inline(always)]
+fn combine(function: AggregateFunction, bits: &mut i128, value: i128) {
+    match function {
+        AggregateFunction::BitAnd => *bits &= value,
+        AggregateFunction::BitOr => *bits |= value,
+        _ => *bits ^= value,
+    }
+}
+
 fn worst(smallest: bool) -> f64 {
     // The ends of the total order: a NaN with all bits set of either sign.
     f64::from_bits(if smallest { u64::MAX >> 1 } else { u64::MAX })
-}
-
-fn round(value: f64, kind: &Type) -> f64 {
-    if *kind == Type::Float32 { f64::from(value as f32) } else { value }
 }
 
 /// Returns which rows contribute: those in the mask whose value is not null.

@@ -123,6 +123,11 @@ impl GroupSet {
         Run { set: self, starts }
     }
 
+    /// Prepares groups for being merged, or for results.
+    pub(super) fn seal(&mut self) {
+        self.accumulators.iter_mut().for_each(Accumulator::seal);
+    }
+
     fn byte_len(&self) -> usize {
         let accumulators = self.accumulators.iter().map(Accumulator::byte_len).sum::<usize>();
         self.table.as_ref().map_or(0, GroupTable::byte_len) + self.met.len() + accumulators
@@ -131,7 +136,7 @@ impl GroupSet {
 
 impl Groups {
     /// Makes no groups yet, for vectors of so many rows: tests take small ones, and have small runs then.
-    pub(super) fn new(plan: &Arc<AggregatePlan>, memory: &Arc<MemoryBudget>, vector_rows: usize) -> Groups {
+    pub(in crate::sink) fn new(plan: &Arc<AggregatePlan>, memory: &Arc<MemoryBudget>, vector_rows: usize) -> Groups {
         let distinct = plan.distinct.iter().map(|distinct| Groups::new(&distinct.rows, memory, vector_rows));
         Groups {
             plan: plan.clone(),
@@ -145,7 +150,7 @@ impl Groups {
     }
 
     /// Returns the group of each active row; `None` where there is one group.
-    pub(super) fn groups(&mut self, frame: &Frame<'_>) -> Result<Option<Vec<u32>>> {
+    pub(in crate::sink) fn groups(&mut self, frame: &Frame<'_>) -> Result<Option<Vec<u32>>> {
         let numbers = match (&self.plan.layout, &mut self.set.table) {
             (GroupLayout::Array { keys, .. }, _) => {
                 let numbers = dense_groups(keys, frame)?;
@@ -181,6 +186,7 @@ impl Groups {
     /// # Errors
     /// Exhausted if the memory budget is used up.
     pub fn reserve(&mut self) -> Result<()> {
+        self.set.accumulators.iter().try_for_each(Accumulator::check)?;
         self.reservation.grow_to(self.set_aside + 2 * self.set.byte_len())
     }
 
@@ -222,7 +228,9 @@ impl Groups {
         let mask = filter.map(|filter| truth(filter, chunk.rows));
         for aggregate in &distinct.aggregates {
             let accumulator = &mut self.set.accumulators[*aggregate];
-            accumulator.update(GroupOf::Each(&numbers), chunk.rows, Some(&vectors[keys]), mask.as_deref());
+            // Distinct values are ordered by nothing but themselves.
+            let arguments = vec![vectors[keys].clone(); 1 + accumulator.aggregate.order.len()];
+            accumulator.update(GroupOf::Each(&numbers), chunk.rows, &arguments, mask.as_deref(), 0);
         }
         self.end_vector(chunk.rows)
     }

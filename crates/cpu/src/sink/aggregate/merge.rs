@@ -17,6 +17,8 @@ use crate::{Vector, parallel, rows::Chunk, settings::ParallelTasks};
 
 /// From this many groups on, they are merged in parallel.
 const PARALLEL_GROUPS: usize = 1 << 14;
+/// Where few groups may have many values each, an array of them is cut into so many tasks.
+const HOLISTIC_TASKS: usize = 64;
 
 impl AggregateSink {
     /// Merges groups into rows.
@@ -25,11 +27,21 @@ impl AggregateSink {
             states.push(Groups::new(&self.plan, &self.memory, self.vector_rows));
         }
         states = self.merge_distinct(states, workers)?;
-        match &self.plan.layout {
-            GroupLayout::Hash(_) => self.merge_hashed(states, workers),
-            GroupLayout::One => self.merge_places(&states, 1, workers),
-            GroupLayout::Array { groups, .. } => self.merge_places(&states, *groups, workers),
-        }
+        let places = match &self.plan.layout {
+            GroupLayout::Hash(_) => return self.merge_hashed(states, workers),
+            GroupLayout::One => 1,
+            GroupLayout::Array { groups, .. } => *groups,
+        };
+        let sealed = parallel::map_each(workers, states, |mut state| {
+            state.set.seal();
+            state
+        });
+        self.merge_places(&sealed?, places, workers)
+    }
+
+    /// Tells whether few groups may be much work in the end.
+    fn holistic(&self) -> bool {
+        self.plan.aggregates.iter().any(|planned| planned.aggregate.function.is_holistic())
     }
 
     /// Merges the distinct values of all workers, and adds them to the groups.
@@ -61,7 +73,11 @@ impl AggregateSink {
 
     /// Merges arrays of groups, a run of places at a time.
     fn merge_places(&self, states: &[Groups], places: usize, workers: ParallelTasks<'_>) -> Result<Vec<Chunk>> {
-        let length = if places >= 2 * PARALLEL_GROUPS { PARALLEL_GROUPS } else { places };
+        let length = match places {
+            _ if self.holistic() => places.div_ceil(HOLISTIC_TASKS).min(PARALLEL_GROUPS),
+            places if places >= 2 * PARALLEL_GROUPS => PARALLEL_GROUPS,
+            places => places,
+        };
         let runs = parallel::map(workers, places.div_ceil(length.max(1)), |run| {
             let (first, end) = (run * length, ((run + 1) * length).min(places));
             let mut all = GroupSet::empty(&self.plan, None);
@@ -74,6 +90,7 @@ impl AggregateSink {
                 pairs.iter().for_each(|(_, at)| met[*at as usize] = 1);
                 merge_states(&mut all.accumulators, &state.set.accumulators, &pairs);
             }
+            all.seal();
             let met = met.iter().enumerate().filter(|(_, met)| **met != 0 || self.plan.keys.is_empty());
             let groups: Vec<u32> = met.map(|(group, _)| group as u32).collect();
             let keys = match &self.plan.layout {
@@ -95,11 +112,12 @@ impl AggregateSink {
             sets.push(state.set);
         }
         let groups: usize = sets.iter().map(GroupSet::hashed).sum();
-        if runs.is_empty() && sets.len() == 1 {
+        let few = runs.is_empty() && !self.holistic();
+        if few && sets.len() == 1 {
             let set = sets.pop().expect("there is one");
             return Ok(vec![self.finish_set(0, set)?]);
         }
-        if runs.is_empty() && groups < PARALLEL_GROUPS {
+        if few && groups < PARALLEL_GROUPS {
             let mut sets = sets.into_iter();
             let mut all = sets.next().expect("there is at least one worker's");
             for set in sets {
@@ -121,7 +139,8 @@ impl AggregateSink {
     }
 
     /// Makes rows of all groups of a hash table.
-    fn finish_set(&self, part: usize, set: GroupSet) -> Result<Chunk> {
+    fn finish_set(&self, part: usize, mut set: GroupSet) -> Result<Chunk> {
+        set.seal();
         let all: Vec<u32> = (0..set.hashed() as u32).collect();
         let keys = set.table.map_or_else(Vec::new, GroupTable::into_values);
         self.chunk(part, keys, &set.accumulators, &all)

@@ -1,10 +1,13 @@
 //! Groups: an array of them where keys have few places, a hash table otherwise.
 //!
 //! Each worker has groups of its own (`groups`), found by their places in an array (`places`) or by hash (`table`, `index`); a
-//! group's aggregates are arrays of states (`accumulator`). In the end all workers' groups are merged, in parallel (`merge`).
+//! group's aggregates are arrays of states (`accumulator`), or lists of all values (`collected`). In the end all workers' groups are
+//! merged, in parallel (`merge`), and results are made of them (`finish`).
 //! Aggregates of distinct values are computed of the groups of a second aggregation, by the keys and the value.
 
 mod accumulator;
+mod collected;
+mod finish;
 mod groups;
 mod index;
 mod merge;
@@ -12,7 +15,7 @@ mod partial;
 mod places;
 mod table;
 
-use std::{rc::Rc, sync::Arc};
+use std::sync::Arc;
 
 use accumulator::GroupOf;
 use groups::truth;
@@ -37,8 +40,8 @@ impl SinkOperator for AggregateSink {
         Contents::Groups(Box::new(Groups::new(&self.plan, &self.memory, self.vector_rows)))
     }
 
-    fn consume(&self, contents: &mut Contents, frame: &Frame<'_>, _: usize) -> Result<()> {
-        add_rows(&self.plan, contents.groups()?, frame)
+    fn consume(&self, contents: &mut Contents, frame: &Frame<'_>, morsel: usize) -> Result<()> {
+        add_rows(&self.plan, contents.groups()?, frame, morsel)
     }
 
     fn finish(&self, contents: Vec<Contents>, finishing: &Finishing<'_>) -> Result<PipelineOutput> {
@@ -51,8 +54,8 @@ impl SinkOperator for AggregateSink {
     }
 }
 
-/// Adds the active rows of a frame to groups, and to the distinct values of theirs.
-fn add_rows(plan: &AggregatePlan, state: &mut Groups, frame: &Frame<'_>) -> Result<()> {
+/// Adds the active rows of a frame, which are of a morsel, to groups, and to the distinct values of theirs.
+fn add_rows(plan: &AggregatePlan, state: &mut Groups, frame: &Frame<'_>, morsel: usize) -> Result<()> {
     let rows = frame.count();
     let numbers = state.groups(frame)?;
     let groups = numbers.as_deref().map_or(GroupOf::One, GroupOf::Each);
@@ -65,21 +68,23 @@ fn add_rows(plan: &AggregatePlan, state: &mut Groups, frame: &Frame<'_>) -> Resu
         let vectors = arguments(planned, plan.phase).map(|slot| frame.vector(slot)).collect::<Result<Vec<_>>>()?;
         match plan.phase {
             Phase::Final => accumulator.update_states(groups, rows, &vectors, mask.as_deref())?,
-            _ => accumulator.update(groups, rows, vectors.first().map(Rc::as_ref), mask.as_deref()),
+            _ => accumulator.update(groups, rows, &vectors, mask.as_deref(), morsel),
         }
     }
     for (distinct, state) in plan.distinct.iter().zip(&mut state.distinct) {
-        add_rows(&distinct.rows, state, frame)?;
+        add_rows(&distinct.rows, state, frame, morsel)?;
     }
     state.end_vector(rows)
 }
 
-/// Returns the slots that an aggregate reads of each row: in the final phase all of its states. Where only rows are counted, none.
+/// Returns the slots that an aggregate reads of each row: its arguments, then what it is ordered by; in the final phase all of its
+/// states. Where only rows are counted, none.
 fn arguments(planned: &PlannedAggregate, phase: Phase) -> impl Iterator<Item = SlotId> {
     let function = planned.aggregate.function;
     let states = if phase == Phase::Final { function.state_names().len() } else { 1 };
     let counts_rows = function == AggregateFunction::CountRows
         || function == AggregateFunction::Count && planned.total && planned.aggregate.filter.is_none();
     let first = planned.aggregate.argument.filter(|_| phase == Phase::Final || !counts_rows);
-    first.into_iter().flat_map(move |first| first..first + states)
+    let order = planned.aggregate.order.iter().map(|key| key.slot);
+    first.into_iter().flat_map(move |first| first..first + states).chain(planned.aggregate.second).chain(order)
 }

@@ -4,7 +4,10 @@ use std::rc::Rc;
 
 use arrow_buffer::i256;
 use tandem_column::{Error, Result};
-use tandem_pipeline::{AggregateFunction, scalar::aggregate::Moments};
+use tandem_pipeline::{
+    AggregateFunction,
+    scalar::{aggregate::Moments, pairs::PairMoments},
+};
 
 use super::accumulator::{Accumulator, GroupOf, State, both, for_rows};
 use crate::{Values, Vector};
@@ -139,8 +142,28 @@ impl Accumulator {
                     spread[groups.of(row)].merge(Moments { count, mean, squares });
                 });
             }
+            (_, [counts, floats @ ..]) if floats.len() == 5 => {
+                let State::Pairs(pairs) = &mut self.state else {
+                    return Err(Error::internal("the moments of pairs belong to an aggregate of pairs"));
+                };
+                let float = |of: usize, row: usize| match &floats[of].values {
+                    Values::Float(values) => values[row],
+                    _ => 0.0,
+                };
+                let (counted, mask) = (integers(counts)?, both(counts, mask));
+                for_rows(rows, mask.as_deref(), |row| {
+                    pairs[groups.of(row)].merge(PairMoments {
+                        count: counted[row],
+                        mean_y: float(0, row),
+                        mean_x: float(1, row),
+                        squares_y: float(2, row),
+                        squares_x: float(3, row),
+                        products: float(4, row),
+                    });
+                });
+            }
             // A sum of sums, the smallest of the smallest, and so on.
-            (_, [values]) => self.update(groups, rows, Some(values), mask),
+            (_, [_]) => self.update(groups, rows, states, mask, 0),
             _ => return Err(Error::internal("an aggregate has the states that its function says")),
         }
         Ok(())

@@ -60,8 +60,17 @@ impl Places for PlacedKey {
             Values::Int(values) => values.iter().map(|value| place(*value)).collect(),
             Values::Boolean(values) => values.iter().map(|value| place((*value).into())).collect(),
             Values::Code { codes, .. } => codes.iter().map(|code| place((*code).into())).collect(),
-            // Text without a dictionary: the nulls of a side of a join that has no row.
-            Values::Bytes(_) if self.key.nullable => vec![0; vector.len()],
+            // Not as codes where a part of the input is held without a dictionary, and in the nulls of a side of a join
+            // that has no row.
+            Values::Bytes(values) => {
+                let null = |row: usize| vector.valid.as_ref().is_some_and(|valid| valid[row] == 0);
+                let find = |row: usize| match self.dictionary.as_ref().map(|known| known.find(values.get(row))) {
+                    Some(Ok(code)) => place(code.into()),
+                    _ if null(row) => 0,
+                    _ => unreachable!("the dictionary of a coded group key has all of its values"),
+                };
+                (0..vector.len()).map(find).collect()
+            }
             _ => unreachable!("a coded group key has codes"),
         };
         if let Some(valid) = &vector.valid {

@@ -5,6 +5,7 @@
 
 mod collect;
 mod index;
+mod order;
 mod places;
 mod unlay;
 
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use tandem_column::{Result, Type};
 use tandem_pipeline::UserFunction;
 use tandem_plan::{
-    Build, KeyIndex,
+    Build, KeyIndex, RunColumns,
     sink::{BuildPlan, BuildUse},
 };
 
@@ -29,6 +30,7 @@ use crate::{
 };
 use collect::collect;
 use index::Layout;
+use order::order_runs;
 use unlay::unlay;
 
 pub(super) struct BuildSink {
@@ -59,14 +61,14 @@ impl SinkOperator for BuildSink {
         {
             return Ok(PipelineOutput::Build(Arc::new(*build)));
         }
-        let BuildPlan { keys, kinds, used, .. } = &self.plan;
+        let BuildPlan { keys, kinds, used, order, .. } = &self.plan;
         let rows = contents.into_iter().enumerate().map(|(at, contents)| match contents {
             Contents::Build(build) => Ok(Rows::of(unlay(&build, kinds), at, kinds, &self.memory)),
             other => other.into_rows(),
         });
         let (rows, mut vectors) = collect(kinds, rows.collect::<Result<Vec<_>>>()?, finishing.parallel)?;
         let payload = vectors.split_off(keys.len());
-        let build = lay_out(rows, (vectors, payload), kinds, *used, finishing.parallel)?;
+        let build = lay_out(rows, (vectors, payload), kinds, (*used, *order), finishing.parallel)?;
         Ok(PipelineOutput::Build(Arc::new(build)))
     }
 }
@@ -76,7 +78,7 @@ fn lay_out(
     rows: usize,
     (keys, payload): (Vec<Vector>, Vec<Vector>),
     kinds: &[Type],
-    used: BuildUse,
+    (used, searched): (BuildUse, Option<RunColumns>),
     parallel: ParallelTasks<'_>,
 ) -> Result<Build> {
     if rows >= u32::MAX as usize {
@@ -84,13 +86,18 @@ fn lay_out(
     }
     let null_key = keys.iter().any(|k| k.valid.as_ref().is_some_and(|v| v.contains(&0)));
     let (key_kinds, kinds) = kinds.split_at(keys.len());
-    let (index, order) = if keys.is_empty() {
+    let (index, mut order) = if keys.is_empty() {
         (KeyIndex::All, EntryOrder::Each((0..rows as u32).collect()))
     } else {
         Layout { kinds: key_kinds, existence: payload.is_empty() && used.existence, null_key, used, parallel }
             .lay_out(rows, keys)?
     };
+    let searched = match (searched, &mut order) {
+        (Some(columns), EntryOrder::Each(entries)) => order_runs(&index, entries, &payload, columns, parallel)?,
+        _ => None,
+    };
     let mut build = Build::new(rows, null_key, index, order.entries());
+    build.order = searched;
     for (vector, kind) in payload.iter().zip(kinds) {
         let (column, range) = arrange_parallel(vector, kind, &order, parallel)?;
         build.push(Arc::new(column), range);

@@ -54,7 +54,7 @@ fn check(name: &str, keys: Vec<Vector>, kinds: &[Type], probes: Vec<Vector>, use
     let payload = vec![ints(rows, |row| row as i64), text(rows, 1000)];
     let texts = payload[1].clone();
     let kinds: Vec<Type> = kinds.iter().cloned().chain([Type::Int64, Type::String]).collect();
-    let build = lay_out(rows, (keys, payload), &kinds, used, &serially).expect("a build");
+    let build = lay_out(rows, (keys, payload), &kinds, (used, None), &serially).expect("a build");
     assert_eq!(build.is_unique(), expected.values().all(|rows| rows.len() == 1), "{name}");
     let vectors: Vec<Rc<Vector>> = probes.iter().cloned().map(Rc::new).collect();
     for first in [false, true] {

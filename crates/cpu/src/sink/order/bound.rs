@@ -2,11 +2,11 @@
 
 use std::{cmp::Ordering, rc::Rc, sync::Arc};
 
-use tandem_column::float_order;
+use tandem_column::{Column, Data, float_order};
 use tandem_pipeline::SortKey;
 
 use super::compare;
-use crate::{Values, Vector};
+use crate::{Values, Vector, kernel::RowRun};
 
 /// The keys of one row, a vector of one row each.
 #[derive(Debug)]
@@ -27,12 +27,55 @@ impl Bound {
         orders.find(|order| order.is_ne()) == Some(Ordering::Less)
     }
 
-    /// Returns the bound of the first key, if it is an integer that is not null.
-    pub(crate) fn first_integer(&self) -> Option<i64> {
-        match self.keys.first() {
-            Some(Vector { values: Values::Int(values), valid: None }) => values.first().copied(),
+    /// Returns the bound of the first key as block statistics of a column have it, if it is not null and they have it so.
+    pub(crate) fn first_ordinal(&self, column: &Column) -> Option<i64> {
+        let Some(Vector { values, valid: None }) = self.keys.first() else { return None };
+        match (values, &column.data) {
+            (Values::Int(values), Data::Int { .. }) => values.first().copied(),
+            (Values::Float(values), Data::Float32(_) | Data::Float64(_)) => {
+                values.first().map(|value| float_order(*value))
+            }
+            (Values::Code { codes, dictionary }, Data::Dictionary { dictionary: same, .. })
+                if Arc::ptr_eq(dictionary, same) =>
+            {
+                codes.first().map(|code| (*code).into())
+            }
             _ => None,
         }
+    }
+
+    /// Returns which of some rows of a column of plain text, the first key's, do not come after the bound, by their positions; `None`
+    /// if the column holds something else or the bound is null. Texts are compared where they lie.
+    pub(crate) fn up_to_text(&self, key: &SortKey, column: &Column, rows: RowRun<'_>) -> Option<Vec<u32>> {
+        let (Data::Bytes { offsets, bytes }, Some(first)) = (&column.data, self.keys.first()) else { return None };
+        let bound = match &first.values {
+            Values::Bytes(_) | Values::Code { .. } if first.is_valid(0) => first.values.bytes(0),
+            _ => return None,
+        };
+        let beginning = prefix(bound, 0, bound.len());
+        let text = |row: usize| (offsets[row] as usize, offsets[row + 1] as usize);
+        // Most texts differ from the bound in their first bytes.
+        let ordered = |row: usize| {
+            let (start, end) = text(row);
+            let order = prefix(bytes, start, end).cmp(&beginning);
+            if order.is_eq() { bytes[start..end].cmp(bound) } else { order }
+        };
+        let keeps = |row: usize| match column.is_valid(row) {
+            true => {
+                if key.descending {
+                    ordered(row).is_ge()
+                } else {
+                    ordered(row).is_le()
+                }
+            }
+            false => key.nulls_first,
+        };
+        Some(match rows {
+            RowRun::Run { start, count } => (0..count as u32).filter(|at| keeps(start + *at as usize)).collect(),
+            RowRun::List(list) => {
+                list.iter().zip(0..).filter(|(row, _)| keeps(**row as usize)).map(|(_, at)| at).collect()
+            }
+        })
     }
 
     /// Returns the rows that come before the bound, ascending.
@@ -54,6 +97,23 @@ impl Bound {
         }
         before.sort_unstable();
         before
+    }
+}
+
+/// Returns the first eight bytes of a text, of those from `start` to `end`, as an integer; zeros where it is shorter.
+#[inline(always)]
+pub(crate) fn prefix(bytes: &[u8], start: usize, end: usize) -> u64 {
+    let length = end - start;
+    match bytes.get(start..).and_then(|rest| rest.first_chunk()) {
+        Some(eight) if length >= 8 => u64::from_be_bytes(*eight),
+        Some(eight) => u64::from_be_bytes(*eight) & !(u64::MAX >> (8 * length)),
+        None => {
+            bytes[start..end]
+                .iter()
+                .take(8)
+                .fold((0, 56u32), |(all, shift), byte| (all | u64::from(*byte) << shift, shift.saturating_sub(8)))
+                .0
+        }
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! The keys of a row become one integer whose order is the order asked for ([`normal`]): 64 or 128 bits, of which each key takes what its
 //! range needs, and text its first bytes. Integers are sorted by radix ([`radix`]); only rows whose integers are equal though their keys
-//! need not be are compared key by key ([`compare`]). Rows that compare equal keep their order.
+//! need not be are compared key by key ([`compare`]). Rows that compare equal keep their order. Rows that are in order already, as a
+//! window leaves them for the next, or for a final ORDER BY, are found to be so and stay.
 
 pub(crate) mod bound;
 pub(crate) mod compare;
@@ -62,6 +63,9 @@ fn sort<K: RadixKey>(
     parallel: ParallelTasks<'_>,
 ) -> Result<Vec<u32>> {
     let mut entries = normal.entries::<K>(parallel)?;
+    if radix::is_sorted(&entries, ties, parallel)? {
+        return Ok((0..entries.len().min(limit) as u32).collect());
+    }
     if limit < entries.len() {
         if limit == 0 {
             return Ok(Vec::new());

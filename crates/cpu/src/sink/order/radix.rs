@@ -6,7 +6,10 @@
 use std::{
     cmp::Ordering,
     ops::Range,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 use tandem_column::Result;
@@ -142,6 +145,31 @@ pub(super) fn sort<K: RadixKey>(
     };
     // SAFETY: the buckets are all rows.
     unsafe { filled(rows, fill) }
+}
+
+/// Tells whether entries are in order already. Those that are not are mostly known by the first few.
+pub(super) fn is_sorted<K: RadixKey>(
+    entries: &[Entry<K>],
+    ties: Option<Ties<'_>>,
+    parallel: ParallelTasks<'_>,
+) -> Result<bool> {
+    let follows = |pair: &[Entry<K>]| match pair[0].key.cmp(&pair[1].key) {
+        Ordering::Less => true,
+        Ordering::Equal => ties.is_none_or(|ties| ties(pair[0].row, pair[1].row).is_le()),
+        Ordering::Greater => false,
+    };
+    let sorted = AtomicBool::new(entries[..entries.len().min(FEW)].windows(2).all(follows));
+    if sorted.load(Relaxed) {
+        parallel(entries.len().div_ceil(TASK_ROWS), &|task| {
+            // With the first entry of the next task.
+            let range = task * TASK_ROWS..entries.len().min((task + 1) * TASK_ROWS + 1);
+            if sorted.load(Relaxed) && !entries[range].windows(2).all(follows) {
+                sorted.store(false, Relaxed);
+            }
+            Ok(())
+        })?;
+    }
+    Ok(sorted.into_inner())
 }
 
 /// Divides a bucket by its highest digit, on all workers, from one half to the other.

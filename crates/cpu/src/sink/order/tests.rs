@@ -69,5 +69,22 @@ fn random_orders_are_those_of_a_stable_sort() {
         expected.truncate(limit);
         let found = order(&keys, &vectors, rows, limit, &alone).expect("nothing cancels it");
         assert!(found == expected, "seed {seed}, round {round}, keys {keys:?}");
+        // Rows that are in order already, or but for the last, are found to be so.
+        let mut again: Vec<Vector> = vectors.iter().map(|vector| vector.take(&found)).collect();
+        let stays: Vec<u32> = (0..found.len() as u32).collect();
+        let ordered = |again: &[Vector]| {
+            order(&keys, &again.iter().collect::<Vec<_>>(), found.len(), usize::MAX, &alone)
+                .expect("nothing cancels it")
+        };
+        assert!(ordered(&again) == stays, "seed {seed}, round {round}, keys {keys:?}, in order");
+        if let (Some(last), true) = (found.last(), found.len() > 1) {
+            let moved: Vec<u32> = std::iter::once(found.len() as u32 - 1).chain(0..found.len() as u32 - 1).collect();
+            again.iter_mut().for_each(|vector| *vector = vector.take(&moved));
+            let first = compare::rows(&keys, &vectors, found[0] as usize, *last as usize);
+            if first.is_ne() {
+                let back = ordered(&again);
+                assert!(back.iter().all(|row| (*row as usize) < found.len()) && back != stays, "round {round}");
+            }
+        }
     }
 }

@@ -1,14 +1,16 @@
 //! Aggregates over frames. Frames only move forward, so each row is taken in once: exact sums and counts are differences of running
 //! totals; what has no inverse (floats, extremes, variances) is kept in two halves, of which the older is added up from its end.
 
-use tandem_column::{Repr, Result, Type};
+use std::ops::{AddAssign, Sub};
+
+use tandem_column::{Result, Type};
 use tandem_pipeline::{
     Aggregate, AggregateFunction, Value,
     scalar::aggregate::{Accumulator, Moments},
 };
 
 use super::place::at_places;
-use crate::{NO_MATCH, Values, Vector, sink::order::compare};
+use crate::{Error, NO_MATCH, Values, Vector, sink::order::compare};
 
 /// What an aggregate reads of the rows.
 struct Input<'i> {
@@ -60,14 +62,20 @@ pub(super) fn aggregate(
             let counts = running(rows, |row| u32::from(input.contributes(row)));
             Ok(Vector::new(Values::Int(differences(&counts, frames).collect())))
         }
+        (Sum, Some((Values::Int(values), ..))) if !kind.is_float() && is_narrow(values) => {
+            exact(&input, frames, rows, |row| values[row])
+        }
         (Sum, Some((Values::Int(values), ..))) if !kind.is_float() => {
-            exact(&input, frames, rows, |row| values[row].into())
+            exact(&input, frames, rows, |row| i128::from(values[row]))
         }
         (Sum, Some((Values::Wide(values), ..))) if !kind.is_float() && fits(values) => {
             exact(&input, frames, rows, |row| values[row])
         }
+        (Average, Some((Values::Wide(values), _, Type::Decimal { .. }))) if !kind.is_float() && fits(values) => {
+            exact(&input, frames, rows, |row| values[row])
+        }
         (Average, Some((Values::Int(values), _, Type::Decimal { .. }))) if !kind.is_float() => {
-            exact(&input, frames, rows, |row| values[row].into())
+            exact(&input, frames, rows, |row| i128::from(values[row]))
         }
         (Sum | Average, Some((Values::Float(values), ..))) => {
             let leaf = |row: usize| if input.contributes(row) { (values[row], 1u32) } else { (0.0, 0) };
@@ -155,7 +163,7 @@ impl Floats {
 }
 
 /// Returns totals before each row, and behind the last.
-fn running(rows: usize, of: impl Fn(usize) -> u32) -> Vec<u32> {
+pub(super) fn running(rows: usize, of: impl Fn(usize) -> u32) -> Vec<u32> {
     let mut total = 0;
     let mut totals = Vec::with_capacity(rows + 1);
     totals.push(0);
@@ -177,13 +185,22 @@ fn fits(values: &[i128]) -> bool {
     largest.checked_mul(values.len() as u128).is_some_and(|sum| sum < 1 << 126)
 }
 
-/// Sums or averages integers and decimals.
-fn exact(input: &Input<'_>, frames: &[(u32, u32)], rows: usize, value: impl Fn(usize) -> i128) -> Result<Vector> {
+/// Tells whether no sum of these values leaves 64 bits.
+fn is_narrow(values: &[i64]) -> bool {
+    let largest = values.iter().map(|value| value.unsigned_abs()).max().unwrap_or(0);
+    largest.checked_mul(values.len() as u64).is_some_and(|sum| sum < 1 << 62)
+}
+
+/// Sums or averages integers and decimals, in an integer that holds every sum of them.
+fn exact<T>(input: &Input<'_>, frames: &[(u32, u32)], rows: usize, value: impl Fn(usize) -> T) -> Result<Vector>
+where
+    T: Copy + Default + AddAssign + Sub<Output = T> + Into<i128>,
+{
     let Some((_, argument)) = input.argument else { return one_by_one(input, frames) };
     let counts = running(rows, |row| u32::from(input.contributes(row)));
     let mut totals = Vec::with_capacity(rows + 1);
-    let mut total = 0i128;
-    totals.push(0);
+    let mut total = T::default();
+    totals.push(total);
     for row in 0..rows {
         if counts[row + 1] > counts[row] {
             total += value(row);
@@ -201,24 +218,29 @@ fn exact(input: &Input<'_>, frames: &[(u32, u32)], rows: usize, value: impl Fn(u
         (AggregateFunction::Sum, argument, kind) if argument.is_integer() => kind.integer_range(),
         _ => None,
     };
-    let mut out = Vec::with_capacity(frames.len());
+    let mut out = Values::empty(kind.repr());
     let mut valid = Vec::with_capacity(frames.len());
+    match &mut out {
+        Values::Wide(out) => out.reserve(frames.len()),
+        Values::Int(out) => out.reserve(frames.len()),
+        _ => {}
+    }
     for (start, end) in frames {
-        let total = totals[*end as usize] - totals[*start as usize];
+        let total: i128 = (totals[*end as usize] - totals[*start as usize]).into();
         let count = counts[*end as usize] - counts[*start as usize];
         let found = match plain {
             _ if count == 0 => None,
             Some((low, high)) if (low..=high).contains(&total) => Some(total),
             _ => Accumulator::of_total(of, argument, total, count.into()).finish()?.as_integer(),
         };
-        out.push(found.unwrap_or(0));
+        match &mut out {
+            Values::Wide(out) => out.push(found.unwrap_or(0)),
+            Values::Int(out) => out.push(found.unwrap_or(0) as i64),
+            _ => return Err(Error::internal("a sum of integers is one")),
+        }
         valid.push(u8::from(found.is_some()));
     }
-    let valid = valid.contains(&0).then_some(valid);
-    Ok(match kind.repr() {
-        Repr::Wide => Vector { values: Values::Wide(out), valid },
-        _ => Vector { values: Values::Int(out.into_iter().map(|value| value as i64).collect()), valid },
-    })
+    Ok(Vector { values: out, valid: valid.contains(&0).then_some(valid) })
 }
 
 /// Brings the state of each frame to `emit`. Rows from `split` on are in `running`; of those before, `older` has the states from each to

@@ -1,28 +1,36 @@
 //! Window functions: rows sorted by partition and order once, and each function computed along them.
 //!
-//! Tasks are runs of whole partitions. Within a task, what functions read is gathered in order once; a function gives a value, or the
-//! place of the row whose value it is. Rows come out partition by partition, in order. Where only the first rows of each
-//! partition are wanted, a worker drops the others now and then while it collects.
+//! Tasks are runs of whole partitions; what functions read of a long run, and what comes out of it, is gathered by several. Within a
+//! task, what functions read is gathered in order once; a function gives a value, or the place of the row whose value it is. Rows come
+//! out partition by partition, in order. Where only the first rows of each partition are wanted, a worker drops others as they come
+//! (`first`), and sorts what is left now and then while it collects.
 
 mod aggregate;
+mod first;
 mod frame;
 mod marks;
 mod place;
 
-use std::{ops::Range, sync::Arc};
+use std::{ops::Range, rc::Rc, sync::Arc};
 
-use tandem_column::Result;
+use tandem_column::{PART_ROWS, Result};
 use tandem_pipeline::{SlotId, SortKey, Window, WindowFunction};
 use tandem_plan::sink::WindowPlan;
+
+pub(crate) use first::FirstRows;
 
 use self::{aggregate::aggregate, frame::frames, marks::Marks, place::at_places};
 use super::{Finishing, SinkOperator, order};
 use crate::{
     Contents, MemoryBudget, PipelineOutput, Reservation, Rows, Values, Vector,
     frame::Frame,
-    rows::{concat_in_parallel, to_table_in_parallel},
+    parallel,
+    rows::{concat_in_parallel, part_ranges, to_table_in_parallel},
     settings::ParallelTasks,
 };
+
+/// A run of whole partitions with more rows than this is gathered by several tasks: as many rows as a part of a result has.
+const LONG: usize = PART_ROWS / 4;
 
 /// A worker that keeps only the first rows of partitions drops the others when it has this many, or four times what it kept last.
 const CUT_FROM: usize = 1 << 18;
@@ -91,13 +99,21 @@ impl Sorted<'_> {
                 marks.partitions().for_each(|partition| numbers.extend(place::ntile(partition.len() as u64, *buckets)));
                 Vector::new(integers(numbers))
             }
-            WindowFunction::Lag { slot, offset, default } => {
-                let places = place::lag(marks, *offset);
-                at_places(self.vector(*slot), &places, default.map(|default| self.vector(default)))
+            WindowFunction::Lag { slot, offset, default, ignore_nulls } => {
+                let vector = self.vector(*slot);
+                let places = match &vector.valid {
+                    Some(valid) if *ignore_nulls && *offset != 0 => place::lag_of_values(marks, valid, *offset),
+                    _ => place::lag(marks, *offset),
+                };
+                at_places(vector, &places, default.map(|default| self.vector(default)))
             }
-            WindowFunction::Nth { slot, place, frame } => {
-                let places = place::nth(&framed(frame), *place);
-                at_places(self.vector(*slot), &places, None)
+            WindowFunction::Nth { slot, place, frame, ignore_nulls } => {
+                let vector = self.vector(*slot);
+                let places = match &vector.valid {
+                    Some(valid) if *ignore_nulls => place::nth_of_values(&framed(frame), valid, *place),
+                    _ => place::nth(&framed(frame), *place),
+                };
+                at_places(vector, &places, None)
             }
             WindowFunction::Aggregate { aggregate: of, frame } => {
                 let argument = of.argument.map(|slot| (self.vector(slot), &self.plan.kinds[self.plan.position(slot)]));
@@ -108,11 +124,11 @@ impl Sorted<'_> {
 }
 
 impl WindowSink {
-    /// Returns the keys that rows are sorted by: those of the partition, in any order, then those of the order.
+    /// Returns the keys that rows are sorted by: those of the partition, as an ORDER BY has them by default, then those of the order.
     fn keys(&self) -> (Vec<SortKey>, usize) {
         let mut keys: Vec<SortKey> = Vec::new();
         let partition =
-            self.plan.partition.iter().map(|slot| SortKey { slot: *slot, descending: false, nulls_first: true });
+            self.plan.partition.iter().map(|slot| SortKey { slot: *slot, descending: false, nulls_first: false });
         for key in partition {
             if keys.iter().all(|known| known.slot != key.slot) {
                 keys.push(key);
@@ -146,6 +162,32 @@ impl WindowSink {
         Sorted { plan: &self.plan, marks: Marks::new(marks), vectors }
     }
 
+    /// Computes the functions for a long run of whole partitions: what they read is gathered in pieces, and each function is a task.
+    fn compute_long(
+        &self,
+        all: &[Vector],
+        order: &[u32],
+        marks: &[u8],
+        workers: ParallelTasks<'_>,
+    ) -> Result<Vec<Vector>> {
+        let pieces = part_ranges(order.len());
+        let mut vectors: Vec<Option<Vector>> = Vec::with_capacity(all.len());
+        for (slot, vector) in self.plan.collected.iter().zip(all) {
+            let read = self.plan.read.contains(slot).then(|| -> Result<Vector> {
+                let taken = parallel::map(workers, pieces.len(), |piece| vector.take(&order[pieces[piece].clone()]))?;
+                let mut taken = taken.into_iter();
+                let mut whole = taken.next().unwrap_or_else(|| vector.take(&[]));
+                whole.reserve(order.len() - whole.len());
+                taken.for_each(|piece| whole.append(&piece));
+                Ok(whole)
+            });
+            vectors.push(read.transpose()?);
+        }
+        let sorted = Sorted { plan: &self.plan, marks: Marks::new(marks), vectors };
+        let functions = &self.plan.functions;
+        parallel::map(workers, functions.len(), |function| sorted.compute(&functions[function]))?.into_iter().collect()
+    }
+
     /// Returns the rows, of those that lie in order, whose first function is at most what is fetched.
     fn wanted(&self, first: &Vector) -> Option<Vec<u32>> {
         let fetch = self.plan.fetch?;
@@ -159,27 +201,63 @@ impl WindowSink {
 
     /// Drops a worker's rows that are not among the first of their partition.
     fn cut(&self, rows: &mut Rows) -> Result<()> {
-        let (count, all) = (rows.count(), rows.concat());
+        let count = rows.count();
+        if let Some(left) = rows.first.as_ref().map(|first| first.left()).filter(|left| left.len() <= count / 2) {
+            keep(rows, &left);
+            return Ok(());
+        }
+        let all = rows.concat();
         let _held = Reservation::take(&self.memory, "sorting", count.saturating_mul(order::ROW_BYTES))?;
         let (order, marks) = self.sort(&all, count, &order::alone)?;
         let first = self.sorted(&all, &order, &marks).compute(&self.plan.functions[0])?;
         let mut kept: Vec<u32> = self.wanted(&first).into_iter().flatten().map(|place| order[place as usize]).collect();
         // Rows that are equal in all keys keep their order.
         kept.sort_unstable();
-        rows.replace(kept.len(), all.iter().map(|vector| vector.take(&kept)).collect());
-        rows.kept = kept.len();
+        rows.replace(count, all);
+        keep(rows, &kept);
         Ok(())
+    }
+
+    /// Adds those active rows that may be among the first of their partition; tells whether all were asked.
+    fn push_first(&self, rows: &mut Rows, frame: &Frame<'_>, morsel: usize) -> Result<bool> {
+        let Some(first) = &mut rows.first else { return Ok(false) };
+        let Some(selected) = first.select(&self.plan, frame)? else {
+            rows.first = None;
+            return Ok(false);
+        };
+        if !selected.is_empty() {
+            let fetch = |slot: &SlotId| frame.vector_at(*slot, &selected).map(Rc::new);
+            let vectors = self.plan.collected.iter().map(fetch).collect::<Result<Vec<_>>>()?;
+            rows.push(morsel, selected.len(), &vectors)?;
+        }
+        Ok(true)
+    }
+}
+
+/// Keeps only some of a worker's rows.
+fn keep(rows: &mut Rows, kept: &[u32]) {
+    let vectors = rows.concat().iter().map(|vector| vector.take(kept)).collect();
+    rows.replace(kept.len(), vectors);
+    rows.kept = kept.len();
+    if let Some(first) = &mut rows.first {
+        first.retain(kept);
     }
 }
 
 impl SinkOperator for WindowSink {
     fn state(&self) -> Contents {
-        Contents::Rows(Rows::new(self.plan.kinds.clone(), &self.memory, "the rows of windows"))
+        let mut rows = Rows::new(self.plan.kinds.clone(), &self.memory, "the rows of windows");
+        if let (Some(numbering), Some(fetch)) = (&self.plan.numbering, self.plan.fetch) {
+            rows.first = Some(Box::new(FirstRows::new(numbering, fetch, &self.memory)));
+        }
+        Contents::Rows(rows)
     }
 
     fn consume(&self, contents: &mut Contents, frame: &Frame<'_>, morsel: usize) -> Result<()> {
         let rows = contents.rows()?;
-        rows.push_slots(morsel, frame, &self.plan.collected)?;
+        if !self.push_first(rows, frame, morsel)? {
+            rows.push_slots(morsel, frame, &self.plan.collected)?;
+        }
         if self.plan.looks_back_only() && rows.count() > CUT_FROM.max(rows.kept.saturating_mul(4)) {
             self.cut(rows)?;
         }
@@ -192,15 +270,43 @@ impl SinkOperator for WindowSink {
 
     fn finish(&self, contents: Vec<Contents>, finishing: &Finishing<'_>) -> Result<PipelineOutput> {
         let collected = contents.into_iter().map(Contents::into_rows).collect::<Result<Vec<Rows>>>()?;
+        let collected = parallel::map_each(finishing.parallel, collected, |mut rows| {
+            let left = rows.first.as_ref().map(|first| first.left());
+            if let Some(left) = left.filter(|left| left.len() < rows.count()) {
+                keep(&mut rows, &left);
+            }
+            // What it knew of partitions is of no more use.
+            rows.first = None;
+            rows
+        })?;
         let (rows, all) = concat_in_parallel(&self.plan.kinds, collected, finishing.parallel)?;
         let _held = Reservation::take(&self.memory, "sorting", rows.saturating_mul(order::ROW_BYTES))?;
         let (order, marks) = self.sort(&all, rows, finishing.parallel)?;
         let output: Vec<&Vector> = self.plan.output.iter().map(|slot| &all[self.plan.position(*slot)]).collect();
+        let (mut ranges, mut long) = (Vec::new(), Vec::new());
+        for range in marks::tasks(&marks) {
+            if range.len() > LONG {
+                let (order, marks) = (&order[range.clone()], &marks[range.clone()]);
+                long.push((range.clone(), self.compute_long(&all, order, marks, finishing.parallel)?));
+                let pieces = part_ranges(range.len()).into_iter();
+                ranges.extend(pieces.map(|piece| range.start + piece.start..range.start + piece.end));
+            } else {
+                ranges.push(range);
+            }
+        }
         let make = |range: Range<usize>| {
             let order = &order[range.clone()];
-            let sorted = self.sorted(&all, order, &marks[range]);
-            let mut computed =
-                self.plan.functions.iter().map(|window| sorted.compute(window)).collect::<Result<Vec<_>>>()?;
+            let mut computed: Vec<Vector> = match long.iter().find(|(whole, _)| whole.contains(&range.start)) {
+                Some((whole, computed)) => {
+                    let piece = (range.start - whole.start) as u32..(range.end - whole.start) as u32;
+                    let rows: Vec<u32> = piece.collect();
+                    computed.iter().map(|vector| vector.take(&rows)).collect()
+                }
+                None => {
+                    let sorted = self.sorted(&all, order, &marks[range]);
+                    self.plan.functions.iter().map(|window| sorted.compute(window)).collect::<Result<_>>()?
+                }
+            };
             let wanted = computed.first().and_then(|first| self.wanted(first));
             let taken: Vec<Vector> = match wanted {
                 None => output.iter().map(|vector| vector.take(order)).collect(),
@@ -213,7 +319,7 @@ impl SinkOperator for WindowSink {
             let rows = computed.first().map_or(order.len(), Vector::len);
             Ok((rows, taken.into_iter().chain(computed).collect()))
         };
-        let table = to_table_in_parallel(finishing.schema, &marks::tasks(&marks), finishing.parallel, &make)?;
+        let table = to_table_in_parallel(finishing.schema, &ranges, finishing.parallel, &make)?;
         Ok(PipelineOutput::Rows(table))
     }
 }

@@ -1,6 +1,6 @@
 //! Functions that give the value of another row: its place.
 
-use super::marks::Marks;
+use super::{aggregate::running, marks::Marks};
 use crate::{NO_MATCH, Vector};
 
 /// Returns the values at places; where there is none, that of the same row of `default`, or null.
@@ -35,6 +35,38 @@ pub(super) fn lag(marks: &Marks<'_>, offset: i64) -> Vec<u32> {
         }));
     }
     places
+}
+
+/// Returns the place of the row so many rows before each, of those that are not null.
+pub(super) fn lag_of_values(marks: &Marks<'_>, valid: &[u8], offset: i64) -> Vec<u32> {
+    let mut places = Vec::with_capacity(marks.rows());
+    let mut values: Vec<u32> = Vec::new();
+    for partition in marks.partitions() {
+        values.clear();
+        values.extend(partition.clone().filter(|row| valid[*row] != 0).map(|row| row as u32));
+        let mut before = 0;
+        for row in partition {
+            let has_value = valid[row] != 0;
+            // Ahead, the first value behind this row is the next.
+            let from = match offset > 0 {
+                true => before as i128 - i128::from(offset),
+                false => (before + usize::from(has_value)) as i128 - i128::from(offset) - 1,
+            };
+            let found = usize::try_from(from).ok().and_then(|from| values.get(from));
+            places.push(found.copied().unwrap_or(NO_MATCH));
+            before += usize::from(has_value);
+        }
+    }
+    places
+}
+
+/// Returns the place of a row of each frame, counted among those that are not null.
+pub(super) fn nth_of_values(frames: &[(u32, u32)], valid: &[u8], place: i64) -> Vec<u32> {
+    let values: Vec<u32> = (0..valid.len() as u32).filter(|row| valid[*row as usize] != 0).collect();
+    let before = running(valid.len(), |row| valid[row].into());
+    let within = frames.iter().map(|(start, end)| (before[*start as usize], before[*end as usize]));
+    let found = nth(&within.collect::<Vec<_>>(), place);
+    found.into_iter().map(|at| if at == NO_MATCH { NO_MATCH } else { values[at as usize] }).collect()
 }
 
 /// Returns the place of a row of each frame, counted from 1, or from −1 at its end.

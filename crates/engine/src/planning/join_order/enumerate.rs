@@ -4,7 +4,7 @@ use super::BUILD_WEIGHT;
 use super::graph::{Graph, Weighed, Work, members};
 
 /// Relations up to which all bushy trees are considered: 3^12 splits are half a million.
-const EXHAUSTIVE: usize = 12;
+pub(super) const EXHAUSTIVE: usize = 12;
 /// Build rows that fit a core's caches well; probing larger builds waits for memory.
 const CACHED_ROWS: f64 = 4096.0;
 
@@ -87,14 +87,30 @@ impl Plan {
 /// what finding it took.
 pub(crate) fn cheapest(graph: &Graph) -> (Tree, Work) {
     let weighed = Weighed::new(graph);
+    let plan = cheapest_plan(&weighed);
+    (plan.tree, weighed.work.get())
+}
+
+/// Returns what the cheapest tree gives and costs before the rows of one relation, or of the result, are looked up in a build of
+/// `right` rows, which keeps a share of the relation's: first so, then so.
+pub(super) fn before_or_after(graph: &Graph, relation: usize, kept: f64, right: f64) -> (f64, f64) {
+    let look_up = |left: f64| Outcome::new(1, left, 0.0).join(&Outcome::new(1, right, 0.0)).0;
+    let after = cheapest_plan(&Weighed::new(graph)).outcome;
+    let mut reduced = graph.clone();
+    reduced.rows[relation] = (reduced.rows[relation] * kept).max(1.0);
+    let before = cheapest_plan(&Weighed::new(&reduced)).outcome;
+    (look_up(graph.rows[relation]) + before.cost, after.cost + look_up(after.rows))
+}
+
+fn cheapest_plan(weighed: &Weighed<'_>) -> Plan {
     let mut plans: Vec<Plan> = weighed
         .components()
         .into_iter()
         .map(|component| {
             if component.count_ones() as usize <= EXHAUSTIVE {
-                exhaustive(&weighed, component)
+                exhaustive(weighed, component)
             } else {
-                super::heuristic::heuristic(&weighed, component)
+                super::heuristic::heuristic(weighed, component)
             }
         })
         .collect();
@@ -102,8 +118,7 @@ pub(crate) fn cheapest(graph: &Graph) -> (Tree, Work) {
     plans.sort_by(|a, b| b.outcome.rows.total_cmp(&a.outcome.rows));
     let mut plans = plans.into_iter();
     let first = plans.next().expect("a region has at least one relation");
-    let plan = plans.fold(first, |plan, next| Plan::join(&weighed, plan, next));
-    (plan.tree, weighed.work.get())
+    plans.fold(first, |plan, next| Plan::join(weighed, plan, next))
 }
 
 /// Considers every tree without cross products over a connected set.

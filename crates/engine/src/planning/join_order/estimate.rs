@@ -73,6 +73,58 @@ impl<'a> Estimator<'a> {
             Node::Aggregate { keys, aggregates, .. } => {
                 keys.iter().copied().chain(aggregates.iter().map(|aggregate| aggregate.output)).collect()
             }
+            Node::Shared(shared) => {
+                let mut produced = self.produced(&shared.input);
+                produced.retain(|column| shared.renamed.iter().all(|(_, inner)| inner != column));
+                produced.extend(shared.renamed.iter().map(|(here, _)| *here));
+                produced
+            }
+            Node::GroupingSets { sets, .. } => {
+                let made = sets.aggregates.iter().map(|aggregate| aggregate.output);
+                sets.outputs.iter().copied().chain([sets.number]).chain(made).collect()
+            }
+        }
+    }
+
+    /// Tells whether a column exists above a node.
+    pub(crate) fn produces(&self, node: &Node, column: ColumnId) -> bool {
+        match node {
+            Node::Scan { scan, .. } => {
+                let info = &self.registry.scans[*scan];
+                (info.first..info.first + info.stats.fields.len()).contains(&column)
+            }
+            Node::Input { input } => {
+                let info = &self.registry.inputs[*input];
+                (info.first..info.first + info.plan.schema().fields().len()).contains(&column)
+            }
+            Node::Values { columns, .. } | Node::Union { columns, .. } => columns.contains(&column),
+            Node::Filter { input, .. } | Node::Sort { input, .. } | Node::Limit { input, .. } => {
+                self.produces(input, column)
+            }
+            Node::Window { input, window } => {
+                window.functions.iter().any(|call| call.output == column) || self.produces(input, column)
+            }
+            Node::Let { input, columns } => {
+                columns.iter().any(|(made, _)| *made == column) || self.produces(input, column)
+            }
+            Node::Join(join) => {
+                self.produces(&join.left, column)
+                    || match join.kind {
+                        JoinRows::Semi | JoinRows::Anti => false,
+                        JoinRows::Mark(mark) => mark == column,
+                        JoinRows::Inner | JoinRows::Left | JoinRows::Full => self.produces(&join.right, column),
+                    }
+            }
+            Node::Aggregate { keys, aggregates, .. } => {
+                keys.contains(&column) || aggregates.iter().any(|aggregate| aggregate.output == column)
+            }
+            Node::GroupingSets { .. } => self.produced(node).contains(&column),
+            Node::Shared(shared) => {
+                // A column that has another id here is not known by its own.
+                let hidden = shared.renamed.iter().any(|(_, inner)| *inner == column);
+                let renamed = shared.renamed.iter().any(|(here, _)| *here == column);
+                (renamed || !hidden) && self.produces(&shared.input, shared.inner(column))
+            }
         }
     }
 
@@ -102,10 +154,11 @@ impl<'a> Estimator<'a> {
                 Some(known) => known,
                 None => self.join(join, self.estimate(&join.left), self.estimate(&join.right)),
             },
-            Node::Aggregate { input, keys, .. } => {
+            Node::Aggregate { input, keys, .. } => made(self.groups(keys.iter().copied(), self.rows(input))),
+            Node::GroupingSets { input, sets } => {
                 let rows = self.rows(input);
-                let groups: f64 = keys.iter().map(|key| self.distinct(&Expr::Slot(*key), rows).min(rows)).product();
-                made(if keys.is_empty() { 1.0 } else { groups.min(rows) })
+                let keys = |set: &[usize]| set.iter().map(|key| sets.keys[*key]).collect::<Vec<_>>();
+                made(sets.sets.iter().map(|(set, _)| self.groups(keys(set).into_iter(), rows)).sum())
             }
             Node::Sort { input, fetch, .. } => {
                 let input = self.estimate(input);
@@ -116,11 +169,20 @@ impl<'a> Estimator<'a> {
                 made(fetch.map_or(rows, |fetch| rows.min(fetch as f64)))
             }
             Node::Union { inputs, .. } => made(inputs.iter().map(|(input, _)| self.rows(input)).sum()),
+            Node::Shared(shared) => self.estimate(&shared.input),
         }
     }
 
+    /// Estimates the groups of rows by some keys.
+    pub(crate) fn groups(&self, keys: impl ExactSizeIterator<Item = ColumnId>, rows: f64) -> f64 {
+        if keys.len() == 0 {
+            return 1.0;
+        }
+        keys.map(|key| self.distinct(&Expr::Slot(key), rows).min(rows)).product::<f64>().min(rows)
+    }
+
     /// Estimates a join of sides that are estimated.
-    pub(super) fn join(&self, join: &Join, left: Estimate, right: Estimate) -> Estimate {
+    pub(crate) fn join(&self, join: &Join, left: Estimate, right: Estimate) -> Estimate {
         let condition = if join.residual.is_some() { UNKNOWN_CONDITION } else { 1.0 };
         let pairs = || left.rows * right.rows / self.key_domain(&join.on, left.base, right.base) * condition;
         let rows = match join.kind {
@@ -196,7 +258,7 @@ impl<'a> Estimator<'a> {
     }
 
     /// Estimates the share of left rows that a semi or anti join keeps.
-    pub(super) fn kept(&self, on: &[(Expr, Expr)], left: Estimate, right: Estimate, kind: JoinRows) -> f64 {
+    pub(crate) fn kept(&self, on: &[(Expr, Expr)], left: Estimate, right: Estimate, kind: JoinRows) -> f64 {
         if on.is_empty() {
             return UNKNOWN_CONDITION;
         }
@@ -257,7 +319,10 @@ impl Uniqueness<'_> {
                 found
             }
             Node::Values { rows, .. } => rows.len() <= 1,
-            Node::Input { .. } | Node::Union { .. } => false,
+            Node::Shared(shared) => {
+                self.of(&shared.input, &columns.iter().map(|column| shared.inner(*column)).collect())
+            }
+            Node::Input { .. } | Node::Union { .. } | Node::GroupingSets { .. } => false,
         }
     }
 

@@ -1,20 +1,25 @@
 //! Join order, from statistics.
 //!
 //! Regions of inner joins, with the filters, computed columns, semi and anti joins between them, are taken apart into
-//! relations, equalities and conditions (`region`), put together again in the order of least cost (`enumerate`, `heuristic`)
-//! by estimated cardinalities (`estimate`, `graph`). For every other join only the side to build is chosen. A star query becomes one
-//! pipeline over the fact table that probes the most selective dimension first, for that order costs least.
+//! relations, equalities and conditions (`region`), put together again in the order of least cost (`enumerate`, `heuristic`,
+//! `many`) by estimated cardinalities (`estimate`, `graph`). For every other join only the side to build is chosen. Then
+//! inequalities between the sides of a join move into it (`inequality`).
+//! A star query becomes one pipeline over the fact table that probes the most selective dimension first, for that order
+//! costs least.
 
 mod enumerate;
 mod estimate;
 mod graph;
 mod heuristic;
+mod inequality;
+mod many;
 mod region;
 mod selectivity;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use estimate::Estimator;
+pub(crate) use inequality::search_by_inequality;
 
 use crate::planning::tree::node::{Join, JoinRows, Node};
 
@@ -32,12 +37,17 @@ pub(crate) fn order(estimator: &Estimator<'_>, node: Node) -> Node {
         Node::Filter { input, predicates } => Node::Filter { input: below(input), predicates },
         Node::Let { input, columns } => Node::Let { input: below(input), columns },
         Node::Aggregate { input, keys, aggregates } => Node::Aggregate { input: below(input), keys, aggregates },
+        Node::GroupingSets { input, sets } => Node::GroupingSets { input: below(input), sets },
         Node::Sort { input, keys, skip, fetch } => Node::Sort { input: below(input), keys, skip, fetch },
         Node::Window { input, window } => Node::Window { input: below(input), window },
         Node::Limit { input, skip, fetch } => Node::Limit { input: below(input), skip, fetch },
         Node::Union { inputs, columns } => {
             let inputs = inputs.into_iter().map(|(node, from)| (order(estimator, node), from)).collect();
             Node::Union { inputs, columns }
+        }
+        Node::Shared(mut shared) => {
+            shared.input = order(estimator, shared.input);
+            Node::Shared(shared)
         }
         Node::Join(join) => {
             let mut join = *join;

@@ -2,7 +2,7 @@
 //!
 //! Equalities form classes of equal expressions, so that joins may follow from others (a = b and b = c give a = c).
 //! Computed columns in the region move above it; conditions on them use their definition. Semi and anti joins are
-//! filters by another relation: a selective one that concerns a single relation goes right above that one, the others
+//! filters by another relation: one that concerns a single relation goes right above that one where that costs less, the others
 //! above the region.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,8 +11,9 @@ use tandem_pipeline::{Comparison, Expr};
 
 use super::{
     Estimator, choose_side,
-    enumerate::{Tree, cheapest},
+    enumerate::{EXHAUSTIVE, Tree, before_or_after, cheapest},
     graph::{Graph, MOST_RELATIONS},
+    many::line,
     order,
 };
 use crate::planning::tree::{
@@ -20,7 +21,7 @@ use crate::planning::tree::{
     substitute,
 };
 
-/// The share of rows that a semi or anti join must drop to be done before the inner joins.
+/// The share of rows that a semi or anti join may keep to be done before the inner joins, of which there are too many to weigh both.
 const WORTH_FIRST: f64 = 0.5;
 
 /// A semi or anti join without its left side.
@@ -150,13 +151,12 @@ impl Region {
             }
         }
 
-        let mut spanning: Vec<(u64, Expr)> = Vec::new();
+        let mut spanning: Vec<(BTreeSet<usize>, Expr)> = Vec::new();
         for condition in conditions {
             let on = owners(&condition);
             match single(&on) {
                 Some(relation) => apply(&mut self.relations[relation], |node| node.filter(vec![condition])),
-                None if self.relations.len() > MOST_RELATIONS => spanning.push((u64::MAX, condition)),
-                None => spanning.push((on.iter().fold(0, |mask, relation| mask | 1 << relation), condition)),
+                None => spanning.push((on, condition)),
             }
         }
         let mut estimates: Vec<Estimate> = self.relations.iter().map(|relation| estimator.estimate(relation)).collect();
@@ -165,25 +165,35 @@ impl Region {
             let mut on = BTreeSet::new();
             reducer.on.iter().for_each(|(left, _)| on.extend(owners(left)));
             reducer.residual.iter().for_each(|residual| on.extend(owners(residual)));
-            match single(&on) {
-                Some(relation)
-                    if self.relations.len() > 1
-                        && estimator.kept(
-                            &reducer.on,
-                            estimates[relation],
-                            estimator.estimate(&reducer.right),
-                            reducer.kind,
-                        ) < WORTH_FIRST =>
-                {
+            let right = estimator.estimate(&reducer.right);
+            let first = |relation: usize| {
+                let kept = estimator.kept(&reducer.on, estimates[relation], right, reducer.kind);
+                match self.relations.len() {
+                    1 => false,
+                    2..=EXHAUSTIVE => {
+                        let graph = graph(estimator, &estimates, &classes, &spanning);
+                        let (before, after) = before_or_after(&graph, relation, kept, right.rows);
+                        before < after
+                    }
+                    _ => kept < WORTH_FIRST,
+                }
+            };
+            match single(&on).filter(|relation| first(*relation)) {
+                Some(relation) => {
                     apply(&mut self.relations[relation], |node| reducer.onto(estimator, node));
                     estimates[relation] = estimator.estimate(&self.relations[relation]);
                 }
-                _ => above.push(reducer),
+                None => {
+                    let left = estimates[on.first().copied().unwrap_or_default()];
+                    above.push((estimator.kept(&reducer.on, left, right, reducer.kind), reducer));
+                }
             }
         }
 
         let mut node = self.assemble(estimator, &estimates, &classes, spanning);
-        for reducer in above {
+        // What is thought to keep least comes first.
+        above.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        for (_, reducer) in above {
             node = reducer.onto(estimator, node);
         }
         for (column, expr) in self.computed {
@@ -205,39 +215,66 @@ impl Region {
         estimator: &Estimator<'_>,
         estimates: &[Estimate],
         classes: &Classes,
-        mut spanning: Vec<(u64, Expr)>,
+        mut spanning: Vec<(BTreeSet<usize>, Expr)>,
     ) -> Node {
         let mut relations: Vec<Option<Node>> = std::mem::take(&mut self.relations).into_iter().map(Some).collect();
         let node = if relations.len() > MOST_RELATIONS {
-            // Too many to weigh: one after the other, as written.
-            let mut node = relations[0].take().expect("a region has a relation");
-            for (index, relation) in relations.into_iter().enumerate().skip(1) {
-                let right = relation.expect("each relation is used once");
-                let on = classes.between(|relation| relation < index, |relation| relation == index);
-                let join = inner(node, right, on);
-                node = Node::Join(Box::new(choose_side(estimator, join)));
+            let mut joined = BTreeSet::new();
+            let mut node: Option<Node> = None;
+            let graph = graph(estimator, estimates, classes, &spanning);
+            for next in line(&graph.rows, &graph.classes) {
+                let right = relations[next].take().expect("each relation is used once");
+                let on = classes.between(|relation| joined.contains(&relation), |relation| relation == next);
+                joined.insert(next);
+                node = Some(match node {
+                    None => right,
+                    Some(left) => Node::Join(Box::new(choose_side(estimator, inner(left, right, on))))
+                        .filter(covered(&mut spanning, |relation| joined.contains(&relation))),
+                });
             }
-            node
+            node.expect("a region has a relation")
         } else {
-            let domain = |(r, expr): &(usize, Expr)| (*r, estimator.distinct(expr, estimates[*r].base));
-            let graph = Graph {
-                rows: estimates.iter().map(|estimate| estimate.rows.max(1.0)).collect(),
-                base: estimates.iter().map(|estimate| estimate.base).collect(),
-                classes: classes.members().map(|class| class.iter().map(domain).collect()).collect(),
-                conditions: spanning
-                    .iter()
-                    .map(|(mask, condition)| (*mask, estimator.selectivity(condition)))
-                    .collect(),
-            };
-            let (tree, _) = cheapest(&graph);
+            let (tree, _) = cheapest(&graph(estimator, estimates, classes, &spanning));
             build(&tree, &mut relations, classes, &mut spanning)
         };
         node.filter(spanning.into_iter().map(|(_, condition)| condition).collect())
     }
 }
 
+/// Takes the conditions whose relations are all there.
+fn covered(spanning: &mut Vec<(BTreeSet<usize>, Expr)>, is_there: impl Fn(usize) -> bool) -> Vec<Expr> {
+    let is_covered = |on: &BTreeSet<usize>| !on.is_empty() && on.iter().all(|relation| is_there(*relation));
+    let (now, later): (Vec<_>, Vec<_>) = std::mem::take(spanning).into_iter().partition(|(on, _)| is_covered(on));
+    *spanning = later;
+    now.into_iter().map(|(_, condition)| condition).collect()
+}
+
+/// Makes the graph of relations that are estimated; of more than it has room for, without the conditions.
+fn graph(
+    estimator: &Estimator<'_>,
+    estimates: &[Estimate],
+    classes: &Classes,
+    spanning: &[(BTreeSet<usize>, Expr)],
+) -> Graph {
+    let domain = |(r, expr): &(usize, Expr)| (*r, estimator.distinct(expr, estimates[*r].base));
+    let mask = |relations: &BTreeSet<usize>| relations.iter().fold(0, |mask, relation| mask | 1 << relation);
+    let fits = estimates.len() <= MOST_RELATIONS;
+    let conditions = spanning.iter().filter(|_| fits);
+    Graph {
+        rows: estimates.iter().map(|estimate| estimate.rows.max(1.0)).collect(),
+        base: estimates.iter().map(|estimate| estimate.base).collect(),
+        classes: classes.members().map(|class| class.iter().map(domain).collect()).collect(),
+        conditions: conditions.map(|(on, condition)| (mask(on), estimator.selectivity(condition))).collect(),
+    }
+}
+
 /// Builds the joins of a tree.
-fn build(tree: &Tree, relations: &mut [Option<Node>], classes: &Classes, spanning: &mut Vec<(u64, Expr)>) -> Node {
+fn build(
+    tree: &Tree,
+    relations: &mut [Option<Node>],
+    classes: &Classes,
+    spanning: &mut Vec<(BTreeSet<usize>, Expr)>,
+) -> Node {
     match tree {
         Tree::Leaf(relation) => relations[*relation].take().expect("each relation is used once"),
         Tree::Join { probe, build: other, rows } => {
@@ -245,15 +282,7 @@ fn build(tree: &Tree, relations: &mut [Option<Node>], classes: &Classes, spannin
             let right = build(other, relations, classes, spanning);
             let (probe, other) = (probe.mask(), other.mask());
             let on = classes.between(|relation| probe & (1 << relation) != 0, |relation| other & (1 << relation) != 0);
-            let mask = probe | other;
-            let mut now = Vec::new();
-            spanning.retain(|(relations, condition)| {
-                let covered = relations & mask == *relations && *relations != 0;
-                if covered {
-                    now.push(condition.clone());
-                }
-                !covered
-            });
+            let now = covered(spanning, |relation| (probe | other) & (1 << relation) != 0);
             let estimate = Some(Estimate { rows: *rows, base: rows.max(1.0) });
             Node::Join(Box::new(Join { estimate, ..inner(left, right, on) })).filter(now)
         }

@@ -5,20 +5,24 @@
 
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::{
-    Aggregate as PlanAggregate, Expr, ExprSchemable,
+    Aggregate as PlanAggregate, Expr, ExprSchemable, GroupingSet,
     expr::{AggregateFunction as Call, NullTreatment},
 };
 use tandem_column::Type;
-use tandem_pipeline::{AggregateFunction, Arithmetic, ArithmeticOperator, Expr as Lowered, Failure, Overflow};
+use tandem_pipeline::{AggregateFunction, Arithmetic, ArithmeticOperator, Expr as Lowered, Failure, Overflow, Value};
 
 use super::{
+    aggregate_function::{made_of, shape, takes_order},
     context::LoweringContext,
     expression::Scope,
     literal::kind_of,
     plan::{Relation, unalias},
     typed::Typed,
 };
-use crate::planning::tree::node::{AggregateCall, ColumnId, Node};
+use crate::planning::tree::node::{AggregateCall, ColumnId, GroupingSets, Node, OrderBy};
+
+/// The most grouping sets that are computed here: each is two pipelines.
+const MOST_SETS: usize = 64;
 
 /// The digits a decimal holds at most.
 const DECIMAL_DIGITS: u8 = 38;
@@ -34,34 +38,70 @@ struct Around {
 impl LoweringContext<'_> {
     /// Lowers an aggregation and what is below it.
     pub(crate) fn aggregate(&mut self, plan: &PlanAggregate) -> Result<Relation, String> {
-        if plan.group_expr.iter().any(|expr| matches!(expr, Expr::GroupingSet(_))) {
-            return Err("grouping sets run on the host".to_string());
-        }
+        let sets = match &plan.group_expr[..] {
+            [Expr::GroupingSet(sets)] => Some(sets),
+            _ => None,
+        };
+        let exprs: Vec<&Expr> = match sets {
+            Some(sets) => sets.distinct_expr(),
+            None => plan.group_expr.iter().collect(),
+        };
         let input = self.child(&plan.input);
         let mut scope = Scope::new(plan.input.schema(), &input.columns);
         let mut around = Around::default();
         let mut columns = Vec::new();
-        for expr in &plan.group_expr {
+        for expr in &exprs {
             let column = self.place(&mut scope, expr, &mut around.before)?;
             columns.push(self.group_key(column, &mut around.before)?);
         }
-        let mut keys = Vec::new();
-        for column in &columns {
-            if !keys.contains(column) {
-                keys.push(*column);
+        let keys = columns.clone();
+        let sets = match sets {
+            Some(sets) => {
+                let listed = listed(sets)?;
+                columns =
+                    (0..exprs.len()).map(|key| self.group_output(plan, key, keys[key])).collect::<Result<_, _>>()?;
+                let number = plan.schema.field(exprs.len());
+                columns.push(self.column(number.name(), kind_of(number.data_type())?, false));
+                Some(listed)
             }
-        }
+            None => None,
+        };
+        let made = columns.len();
         for (position, expr) in plan.aggr_expr.iter().enumerate() {
             let Expr::AggregateFunction(call) = unalias(expr) else {
                 return Err(format!("the aggregate {expr} runs on the host"));
             };
-            let field = plan.schema.field(plan.group_expr.len() + position);
+            let field = plan.schema.field(made + position);
             let kind = kind_of(field.data_type())?;
             columns.push(self.aggregate_call(&mut scope, call, field.name(), kind, &mut around)?);
         }
-        let input = self.attach(input.node, scope)?.extend(around.before);
-        let node = Node::Aggregate { input: Box::new(input), keys, aggregates: around.aggregates };
+        let input = Box::new(self.attach(input.node, scope)?.extend(around.before));
+        let mut aggregates = around.aggregates;
+        let node = match sets {
+            Some(sets) => {
+                if aggregates.is_empty() {
+                    aggregates.push(self.make(AggregateFunction::CountRows, None, Type::Int64, "count"));
+                }
+                let (outputs, number) = (columns[..keys.len()].to_vec(), columns[keys.len()]);
+                Node::GroupingSets { input, sets: Box::new(GroupingSets { keys, outputs, sets, number, aggregates }) }
+            }
+            None => {
+                let mut unique = Vec::new();
+                for key in keys {
+                    if !unique.contains(&key) {
+                        unique.push(key);
+                    }
+                }
+                Node::Aggregate { input, keys: unique, aggregates }
+            }
+        };
         Ok(Relation { node: node.extend(around.after), columns })
+    }
+
+    /// Makes the column of a key that some sets lack.
+    fn group_output(&mut self, plan: &PlanAggregate, key: usize, column: ColumnId) -> Result<ColumnId, String> {
+        let kind = self.kind(column)?;
+        Ok(self.column(plan.schema.field(key).name(), kind, true))
     }
 
     fn aggregate_call(
@@ -74,28 +114,28 @@ impl LoweringContext<'_> {
     ) -> Result<ColumnId, String> {
         let function = call.func.name();
         let params = &call.params;
-        if !params.order_by.is_empty() {
+        if !params.order_by.is_empty() && !takes_order(function) {
             return Err(format!("{function} with ORDER BY runs on the host"));
         }
-        if params.null_treatment == Some(NullTreatment::IgnoreNulls) {
-            return Err(format!("{function} with IGNORE NULLS runs on the host"));
-        }
-        let filter = match &params.filter {
-            Some(filter) => {
-                let column = self.place(scope, filter, &mut around.before)?;
-                (self.kind(column)? == Type::Boolean).then_some(column)
-            }
-            None => None,
+        let shape = shape(function, params)?;
+        let Some(argument) = params.args.first() else {
+            return Err(format!("{function} of no arguments runs on the host"));
         };
-        if params.filter.is_some() && filter.is_none() {
+        // Where only some rows contribute for another reason, that is one more condition.
+        let counts_pairs = function == "regr_count";
+        let not_null = match &shape.second {
+            Some(second) if counts_pairs => Some(*second),
+            _ => (params.null_treatment == Some(NullTreatment::IgnoreNulls)).then_some(argument),
+        };
+        let not_null = not_null.map(|expr| expr.clone().is_not_null());
+        let filter = match (params.filter.as_deref().cloned(), not_null) {
+            (Some(filter), Some(not_null)) => Some(filter.and(not_null)),
+            (filter, not_null) => filter.or(not_null),
+        };
+        let filter = filter.map(|filter| self.place(scope, &filter, &mut around.before)).transpose()?;
+        if filter.map(|column| self.kind(column)).transpose()?.is_some_and(|kind| kind != Type::Boolean) {
             return Err("FILTER by something other than a condition runs on the host".to_string());
         }
-        if function == "count" && params.args.len() != 1 {
-            return Err("count of several columns runs on the host".to_string());
-        }
-        let [argument] = &params.args[..] else {
-            return Err(format!("{function} of {} arguments runs on the host", params.args.len()));
-        };
         let constant = matches!(unalias(argument), Expr::Literal(value, _) if !value.is_null());
         if function == "count" && constant && !params.distinct {
             let mut rows = self.make(AggregateFunction::CountRows, None, Type::Int64, name);
@@ -108,36 +148,45 @@ impl LoweringContext<'_> {
         if matches!(from, Type::Interval | Type::Null) {
             return Err(format!("{function} of {from} runs on the host"));
         }
-        let average = function == "avg" && matches!(from, Type::Decimal { .. });
-        let (made, fits) = match function {
-            "count" => (AggregateFunction::Count, kind == Type::Int64),
-            "sum" => (AggregateFunction::Sum, sums(&from, &kind)),
-            "avg" => (AggregateFunction::Average, average || (from == Type::Float64 && kind == Type::Float64)),
-            "min" => (AggregateFunction::Min, from == kind),
-            "max" => (AggregateFunction::Max, from == kind),
-            "var" => (AggregateFunction::VarianceSample, from == Type::Float64),
-            "var_pop" => (AggregateFunction::VariancePopulation, from == Type::Float64),
-            "stddev" => (AggregateFunction::DeviationSample, from == Type::Float64),
-            "stddev_pop" => (AggregateFunction::DeviationPopulation, from == Type::Float64),
-            "bool_and" => (AggregateFunction::BoolAnd, from == Type::Boolean),
-            "bool_or" => (AggregateFunction::BoolOr, from == Type::Boolean),
-            "first_value" => (AggregateFunction::First, from == kind && !params.distinct),
-            _ => return Err(format!("the aggregate {function} runs on the host")),
-        };
+        let (made, fits) = made_of(function, &from, &kind)?;
         if !fits {
             return Err(format!("{function} of {from} giving {kind} runs on the host"));
         }
-        let idempotent = matches!(
-            made,
-            AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::BoolAnd | AggregateFunction::BoolOr
-        );
-        let distinct = params.distinct && !idempotent;
-        if average {
+        let by_place = made == AggregateFunction::First && !shape.parameter.is_null();
+        let made = if by_place { AggregateFunction::Nth } else { made };
+        let distinct = params.distinct && !made.ignores_repetition() && made != AggregateFunction::First;
+        if made == AggregateFunction::Average && matches!(from, Type::Decimal { .. }) {
             return self.decimal_average(argument, &from, kind, distinct, filter, name, around);
         }
-        let mut aggregate = self.make(made, Some(argument), kind, name);
-        (aggregate.distinct, aggregate.filter) = (distinct, filter);
-        Ok(self.push(around, aggregate))
+        // The host's counts of pairs and of about how many values there are have no sign.
+        let unsigned = counts_pairs || made == AggregateFunction::CountApproximate;
+        let counted = if unsigned { Type::Int64 } else { kind.clone() };
+        let mut aggregate = self.make(made, Some(argument), counted, name);
+        (aggregate.distinct, aggregate.filter, aggregate.parameter) = (distinct, filter, shape.parameter);
+        if let Some(second) = shape.second.filter(|_| !counts_pairs) {
+            let second = self.place(scope, second, &mut around.before)?;
+            if distinct || self.kind(second)? != Type::Float64 {
+                return Err(format!("{function} of such pairs runs on the host"));
+            }
+            aggregate.second = Some(second);
+        }
+        if made.is_ordered() {
+            for key in &params.order_by {
+                let column = self.place(scope, &key.expr, &mut around.before)?;
+                if self.kind(column)? == Type::Interval || distinct && column != argument {
+                    return Err(format!("{function} in such an order runs on the host"));
+                }
+                aggregate.order.push(OrderBy { column, descending: !key.asc, nulls_first: key.nulls_first });
+            }
+        }
+        let column = self.push(around, aggregate);
+        if !unsigned {
+            return Ok(column);
+        }
+        let count = Typed::new(Lowered::Slot(column), Type::Int64, false).cast(&kind, Failure::Error);
+        let output = self.column(name, kind, false);
+        around.after.push((output, count.expr));
+        Ok(output)
     }
 
     /// Makes an aggregate with a column of its own.
@@ -148,10 +197,21 @@ impl LoweringContext<'_> {
         kind: Type,
         name: &str,
     ) -> AggregateCall {
-        let counts = matches!(function, AggregateFunction::Count | AggregateFunction::CountRows);
-        let output = self.column(name, kind.clone(), !counts);
+        let output = self.column(name, kind.clone(), !function.is_count());
         let overflow = Overflow::Error;
-        AggregateCall { output, function, argument, distinct: false, filter: None, kind, overflow }
+        let (second, parameter, order) = (None, Value::Null, Vec::new());
+        AggregateCall {
+            output,
+            function,
+            argument,
+            second,
+            parameter,
+            order,
+            distinct: false,
+            filter: None,
+            kind,
+            overflow,
+        }
     }
 
     /// Adds an aggregate unless the same one is there, and returns its column.
@@ -159,6 +219,9 @@ impl LoweringContext<'_> {
         let same = around.aggregates.iter().find(|known| {
             known.function == aggregate.function
                 && known.argument == aggregate.argument
+                && known.second == aggregate.second
+                && known.parameter == aggregate.parameter
+                && known.order == aggregate.order
                 && known.distinct == aggregate.distinct
                 && known.filter == aggregate.filter
                 && known.kind == aggregate.kind
@@ -225,12 +288,31 @@ fn narrow<'e>(scope: &Scope<'_>, argument: &'e Expr) -> &'e Expr {
     }
 }
 
-/// Tells whether a sum of one type gives the other without losing anything.
-pub(super) fn sums(from: &Type, kind: &Type) -> bool {
-    match (from, kind) {
-        (Type::Decimal { scale, .. }, Type::Decimal { scale: to, .. }) => scale == to,
-        (from, Type::Int64 | Type::UInt64) => from.is_integer(),
-        (from, Type::Float64) => from.is_float(),
-        _ => false,
+/// Lists grouping sets: the positions of each one's keys, and its number. In that a bit is set for each key that the set lacks, the
+/// lowest for the last one; above these, sets of the same keys are counted.
+fn listed(sets: &GroupingSet) -> Result<Vec<(Vec<usize>, i128)>, String> {
+    let exprs = sets.distinct_expr();
+    let count = exprs.len();
+    let all: Vec<Vec<usize>> = match sets {
+        GroupingSet::Cube(_) if 1 << count.min(20) > MOST_SETS => Vec::new(),
+        GroupingSet::Rollup(_) => (0..=count).rev().map(|keys| (0..keys).collect()).collect(),
+        GroupingSet::Cube(_) => {
+            let within = |set: usize| (0..count).filter(|key| set >> key & 1 == 1).collect();
+            (0..1usize << count).rev().map(within).collect()
+        }
+        GroupingSet::GroupingSets(sets) => {
+            let place = |expr: &Expr| exprs.iter().position(|known| *known == expr);
+            sets.iter().map(|set| set.iter().filter_map(place).collect()).collect()
+        }
+    };
+    if all.is_empty() || all.len() > MOST_SETS || count > 32 {
+        return Err(format!("more than {MOST_SETS} grouping sets run on the host"));
     }
+    let mut listed: Vec<(Vec<usize>, i128)> = Vec::with_capacity(all.len());
+    for set in all {
+        let lacks = (0..count).filter(|key| !set.contains(key)).map(|key| 1i128 << (count - 1 - key)).sum::<i128>();
+        let before = listed.iter().filter(|(_, number)| number & ((1 << count) - 1) == lacks).count();
+        listed.push((set, lacks | (before as i128) << count));
+    }
+    Ok(listed)
 }

@@ -14,11 +14,13 @@ pub(crate) struct LoweringContext<'a> {
     pub registry: Registry,
     /// How deeply the expression being lowered is nested.
     pub depth: usize,
+    /// An operator is looked at without its children: their rows stand for them.
+    pub alone: bool,
 }
 
 impl<'a> LoweringContext<'a> {
     pub(crate) fn new(resolver: &'a dyn TableResolver) -> Self {
-        LoweringContext { resolver, registry: Registry::default(), depth: 0 }
+        LoweringContext { resolver, registry: Registry::default(), depth: 0, alone: false }
     }
 
     /// Makes a column.

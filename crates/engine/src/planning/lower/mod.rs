@@ -1,11 +1,13 @@
 //! Lowering: from the host's optimised logical plan to a pipeline query.
 //!
-//! Three stages: the plan becomes a relational tree (`plan`, `expression`, `function`, `aggregate`, `literal`, into
-//! `crate::planning::tree`); joins are ordered on that tree (`crate::planning::join_order`); the tree is emitted as
+//! Four stages: the plan becomes a relational tree (`plan`, `expression`, `function`, `aggregate`, `literal`, into
+//! `crate::planning::tree`); joins are ordered on that tree (`crate::planning::join_order`); it is rewritten to read less
+//! (`crate::planning::rewrite`); the tree is emitted as
 //! pipelines, with only live columns (`emit`). The verifier and the executor have the last word: what they reject is left
 //! to the host, with their reason.
 
 mod aggregate;
+mod aggregate_function;
 mod context;
 mod emit;
 mod expression;
@@ -20,9 +22,10 @@ use tandem_pipeline::Query;
 
 use crate::planning::{
     captured::Scan,
-    join_order::{Estimator, order},
+    join_order::{Estimator, order, search_by_inequality},
     options::CaptureOptions,
     reason::Reason,
+    rewrite::{reduce, share},
     table_stats::TableResolver,
     tree::{InputInfo, node::Node},
 };
@@ -70,15 +73,34 @@ pub(crate) fn lower(
     if !worthwhile(&lowered.node, options) {
         return Err(reject("its input runs on the host".to_string()));
     }
-    let registry = context.registry;
+    let mut registry = context.registry;
     for column in &lowered.columns {
         registry.kind(*column).map_err(reject)?;
     }
+    let mut node = lowered.node;
+    #[cfg(test)]
+    let mut looked = 0;
+    if options.order_joins {
+        let estimator = Estimator::new(&registry);
+        node = order(&estimator, node);
+        #[cfg(test)]
+        {
+            looked += estimator.looked();
+        }
+        let added = search_by_inequality(&registry, &mut node);
+        registry.columns.extend(added);
+    }
     let estimator = Estimator::new(&registry);
-    let node = if options.order_joins { order(&estimator, lowered.node) } else { lowered.node };
+    if options.order_joins {
+        let mut next = 0;
+        node = reduce(&estimator, node, &mut next);
+        node = share(&registry, &estimator, node, &mut next);
+    }
     let emitted = emit::emit(&registry, &estimator, &node, &lowered.columns).map_err(reject)?;
     #[cfg(test)]
-    let looked = estimator.looked();
+    {
+        looked += estimator.looked();
+    }
     tandem_pipeline::verify(&emitted.query).map_err(|error| reject(error.to_string()))?;
     tandem_cpu::supports(&emitted.query).map_err(|error| reject(error.to_string()))?;
 
@@ -99,7 +121,12 @@ fn worthwhile(node: &Node, options: &CaptureOptions) -> bool {
     node.walk(&mut |node| {
         found |= matches!(
             node,
-            Node::Scan { .. } | Node::Join(_) | Node::Aggregate { .. } | Node::Sort { .. } | Node::Window { .. }
+            Node::Scan { .. }
+                | Node::Join(_)
+                | Node::Aggregate { .. }
+                | Node::GroupingSets { .. }
+                | Node::Sort { .. }
+                | Node::Window { .. }
         );
     });
     found

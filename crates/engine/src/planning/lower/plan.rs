@@ -45,6 +45,20 @@ pub(crate) fn name(plan: &LogicalPlan) -> String {
 impl LoweringContext<'_> {
     /// Lowers a plan, or tells why its root cannot be lowered.
     pub(crate) fn plan(&mut self, plan: &LogicalPlan) -> Result<Relation, Reason> {
+        // What cannot be lowered whatever is below it is found first: what is below is then lowered on its own, and only then.
+        if !self.alone && !matches!(plan, LogicalPlan::SubqueryAlias(_)) && !plan.inputs().is_empty() {
+            let mark = self.registry.mark();
+            self.alone = true;
+            let possible = self.node(plan);
+            self.alone = false;
+            self.registry.rollback(mark);
+            possible?;
+        }
+        self.node(plan)
+    }
+
+    /// Lowers an operator, with what is below it unless it is looked at alone.
+    fn node(&mut self, plan: &LogicalPlan) -> Result<Relation, Reason> {
         let result = match plan {
             LogicalPlan::TableScan(scan) => self.scan(scan),
             LogicalPlan::Projection(projection) => self.projection(projection),
@@ -76,6 +90,10 @@ impl LoweringContext<'_> {
 
     /// Lowers a child; if that cannot be done, the host runs it and its rows are an input.
     pub(crate) fn child(&mut self, plan: &LogicalPlan) -> Relation {
+        if self.alone {
+            let columns = self.fields(plan.schema());
+            return Relation { node: Node::Values { columns: columns.clone(), rows: vec![] }, columns };
+        }
         let mark = self.registry.mark();
         match self.plan(plan) {
             Ok(relation) => relation,

@@ -1,7 +1,7 @@
 //! Lowers window functions: those of one partition and one order are computed together.
 //!
-//! What is left to the host, with a reason: IGNORE NULLS, ranges of floats and of intervals other than days, distinct values in frames
-//! that slide, and functions that Tandem has not.
+//! What is left to the host, with a reason: ranges of floats and of months, distinct values in frames that slide, and functions that
+//! Tandem has not.
 
 use datafusion::{
     common::ScalarValue,
@@ -13,17 +13,20 @@ use datafusion::{
 };
 use tandem_column::Type;
 use tandem_pipeline::{
-    Aggregate, AggregateFunction, Expr as Lowered, Failure, FrameUnit, Overflow, Window, WindowFrame, WindowFunction,
+    Aggregate, AggregateFunction, Expr as Lowered, Failure, FrameUnit, Window, WindowFrame, WindowFunction,
 };
 
 use super::{
-    aggregate::sums,
+    aggregate_function::sums,
     context::LoweringContext,
     expression::Scope,
     literal::kind_of,
     plan::{Relation, unalias},
 };
 use crate::planning::tree::node::{ColumnId, Node, OrderBy, WindowCall, WindowNode};
+
+const NANOSECONDS_OF_SECOND: i64 = 1_000_000_000;
+const NANOSECONDS_OF_DAY: i128 = 86_400 * NANOSECONDS_OF_SECOND as i128;
 
 /// Columns that are computed before a window.
 type Before = Vec<(ColumnId, Lowered)>;
@@ -100,11 +103,12 @@ impl LoweringContext<'_> {
     ) -> Result<WindowFunction, String> {
         let params = &call.params;
         let name = call.fun.name();
-        if params.null_treatment == Some(NullTreatment::IgnoreNulls) {
-            return Err(format!("{name} with IGNORE NULLS runs on the host"));
-        }
+        let ignore_nulls = params.null_treatment == Some(NullTreatment::IgnoreNulls);
         let aggregates = matches!(call.fun, WindowFunctionDefinition::AggregateUDF(_));
         let nth = matches!(name, "first_value" | "last_value" | "nth_value");
+        if ignore_nulls && !nth && !matches!(name, "lag" | "lead") {
+            return Err(format!("{name} with IGNORE NULLS runs on the host"));
+        }
         if aggregates && !nth {
             return self.window_aggregate(scope, name, params, kind, order, before);
         }
@@ -132,7 +136,10 @@ impl LoweringContext<'_> {
                     Some(Expr::Literal(value, _)) if value.is_null() => None,
                     Some(expr) => Some(self.window_default(scope, expr, kind, before)?),
                 };
-                WindowFunction::Lag { slot, offset, default }
+                if ignore_nulls && offset == 0 {
+                    return Err(format!("{name} of the row itself with IGNORE NULLS runs on the host"));
+                }
+                WindowFunction::Lag { slot, offset, default, ignore_nulls }
             }
             "first_value" | "last_value" | "nth_value" => {
                 let slot = self.window_argument(scope, name, params, kind, before)?;
@@ -144,7 +151,7 @@ impl LoweringContext<'_> {
                 if place == 0 || place == i64::MIN {
                     return Err("nth_value of row 0 runs on the host".to_string());
                 }
-                WindowFunction::Nth { slot, place, frame: self.frame(&params.window_frame, order)? }
+                WindowFunction::Nth { slot, place, frame: self.frame(&params.window_frame, order)?, ignore_nulls }
             }
             _ => return Err(format!("the window function {name} runs on the host")),
         })
@@ -216,8 +223,7 @@ impl LoweringContext<'_> {
         if distinct && frame.start.is_some() {
             return Err(format!("{name} of distinct values in a frame that slides runs on the host"));
         }
-        let aggregate =
-            Aggregate { function, argument, distinct, filter, kind: kind.clone(), overflow: Overflow::Error };
+        let aggregate = Aggregate { distinct, filter, ..Aggregate::new(function, argument, kind.clone()) };
         Ok(WindowFunction::Aggregate { aggregate, frame })
     }
 
@@ -271,6 +277,13 @@ fn distance(value: &ScalarValue, unit: FrameUnit, key: Option<&Type>) -> Result<
         (ScalarValue::IntervalMonthDayNano(Some(value)), FrameUnit::Range, Some(Type::Date)) => {
             (value.months == 0 && value.nanoseconds == 0).then(|| value.days.into())
         }
+        // Without a zone, every day has as many hours.
+        (ScalarValue::IntervalMonthDayNano(Some(value)), FrameUnit::Range, Some(Type::Timestamp(unit, None))) => {
+            let nanoseconds = i128::from(value.days) * NANOSECONDS_OF_DAY + i128::from(value.nanoseconds);
+            let of_unit = i128::from(NANOSECONDS_OF_SECOND / unit.per_second());
+            let whole = value.months == 0 && nanoseconds % of_unit == 0;
+            whole.then(|| i64::try_from(nanoseconds / of_unit).ok()).flatten()
+        }
         (value, FrameUnit::Range, Some(key)) if !key.is_integer() && value.data_type().is_integer() => None,
         (value, ..) if value.data_type().is_integer() => match value.cast_to(&arrow::datatypes::DataType::Int64) {
             Ok(ScalarValue::Int64(found)) => found,
@@ -284,10 +297,11 @@ fn distance(value: &ScalarValue, unit: FrameUnit, key: Option<&Type>) -> Result<
 /// Finds the aggregate of a name, if it gives the same as the host's.
 fn aggregate_function(name: &str, from: &Type, kind: &Type) -> Result<AggregateFunction, String> {
     let float = *from == Type::Float64 && *kind == Type::Float64;
+    let decimal = matches!((from, kind), (Type::Decimal { .. }, Type::Decimal { .. }));
     let (function, fits) = match name {
         "count" => (AggregateFunction::Count, *kind == Type::Int64),
         "sum" => (AggregateFunction::Sum, sums(from, kind)),
-        "avg" => (AggregateFunction::Average, float),
+        "avg" => (AggregateFunction::Average, float || decimal),
         "min" => (AggregateFunction::Min, from == kind),
         "max" => (AggregateFunction::Max, from == kind),
         "var" => (AggregateFunction::VarianceSample, float),

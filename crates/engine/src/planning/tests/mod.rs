@@ -3,3 +3,4 @@
 mod capture;
 mod graphs;
 mod lower;
+mod rewrite;

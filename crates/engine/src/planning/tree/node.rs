@@ -24,10 +24,33 @@ pub(crate) enum Node {
     Let { input: Box<Node>, columns: Vec<(ColumnId, Expr)> }, // adds columns; all see only the input's
     Join(Box<Join>),                          // two inputs
     Aggregate { input: Box<Node>, keys: Vec<ColumnId>, aggregates: Vec<AggregateCall> }, // keys keep their ids
+    GroupingSets { input: Box<Node>, sets: Box<GroupingSets> }, // groups by each of several sets of keys
     Sort { input: Box<Node>, keys: Vec<OrderBy>, skip: usize, fetch: Option<usize> },
     Limit { input: Box<Node>, skip: usize, fetch: Option<usize> },
     Window { input: Box<Node>, window: Box<WindowNode> }, // adds a column for each function
     Union { inputs: Vec<(Node, Vec<ColumnId>)>, columns: Vec<ColumnId> }, // one after the other, column by column
+    Shared(Box<Shared>),                                  // rows that several parts of the tree read
+}
+
+/// A part of the tree that stands in several places and runs once: places with one id have equal inputs.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared {
+    pub id: usize,
+    pub input: Node,
+    /// The input's columns that have another id in this place: here, in the input. The others keep theirs.
+    pub renamed: Vec<(ColumnId, ColumnId)>,
+}
+
+impl Shared {
+    /// Returns the input's column that a column of this place is.
+    pub(crate) fn inner(&self, column: ColumnId) -> ColumnId {
+        self.renamed.iter().find(|(here, _)| *here == column).map_or(column, |(_, inner)| *inner)
+    }
+
+    /// Returns the column that one of the input's is in this place.
+    pub(crate) fn here(&self, column: ColumnId) -> ColumnId {
+        self.renamed.iter().find(|(_, inner)| *inner == column).map_or(column, |(here, _)| *here)
+    }
 }
 
 /// A join; the left side's rows are those that outer, semi, anti and mark joins keep.
@@ -74,10 +97,36 @@ pub(crate) struct AggregateCall {
     pub output: ColumnId,
     pub function: AggregateFunction,
     pub argument: Option<ColumnId>,
+    pub second: Option<ColumnId>,
+    pub parameter: Value,
+    pub order: Vec<OrderBy>,
     pub distinct: bool,
     pub filter: Option<ColumnId>,
     pub kind: Type,
     pub overflow: Overflow,
+}
+
+impl AggregateCall {
+    /// Returns the columns that it reads.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = ColumnId> {
+        let order = self.order.iter().map(|key| key.column);
+        self.argument.into_iter().chain(self.second).chain(order).chain(self.filter)
+    }
+}
+
+/// Several sets of keys by which the same rows are grouped.
+#[derive(Clone, Debug)]
+pub(crate) struct GroupingSets {
+    /// The keys of all sets.
+    pub keys: Vec<ColumnId>,
+    /// What they are in the groups: null in those of a set without the key.
+    pub outputs: Vec<ColumnId>,
+    /// The positions of each set's keys, and the number that tells it apart.
+    pub sets: Vec<(Vec<usize>, i128)>,
+    /// The column of that number.
+    pub number: ColumnId,
+    /// What is computed of each group; at least one.
+    pub aggregates: Vec<AggregateCall>,
 }
 
 /// Window functions over one partition and one order.
@@ -219,22 +268,47 @@ impl Node {
         }
     }
 
-    /// Calls `f` on each node below and on this one; children first.
-    pub(crate) fn walk(&self, f: &mut dyn FnMut(&Node)) {
+    /// Returns the nodes right below this one, in the order of [`Node::child_mut`].
+    pub(crate) fn children(&self) -> Vec<&Node> {
         match self {
-            Node::Scan { .. } | Node::Input { .. } | Node::Values { .. } => {}
+            Node::Scan { .. } | Node::Input { .. } | Node::Values { .. } => vec![],
             Node::Filter { input, .. }
             | Node::Let { input, .. }
             | Node::Aggregate { input, .. }
+            | Node::GroupingSets { input, .. }
             | Node::Sort { input, .. }
             | Node::Window { input, .. }
-            | Node::Limit { input, .. } => input.walk(f),
-            Node::Join(join) => {
-                join.left.walk(f);
-                join.right.walk(f);
-            }
-            Node::Union { inputs, .. } => inputs.iter().for_each(|(input, _)| input.walk(f)),
+            | Node::Limit { input, .. } => vec![input],
+            Node::Join(join) => vec![&join.left, &join.right],
+            Node::Union { inputs, .. } => inputs.iter().map(|(input, _)| input).collect(),
+            Node::Shared(shared) => vec![&shared.input],
         }
+    }
+
+    /// Returns one of the nodes right below this one, to be changed.
+    pub(crate) fn child_mut(&mut self, child: usize) -> Option<&mut Node> {
+        match self {
+            Node::Scan { .. } | Node::Input { .. } | Node::Values { .. } => None,
+            Node::Filter { input, .. }
+            | Node::Let { input, .. }
+            | Node::Aggregate { input, .. }
+            | Node::GroupingSets { input, .. }
+            | Node::Sort { input, .. }
+            | Node::Window { input, .. }
+            | Node::Limit { input, .. } => (child == 0).then_some(&mut **input),
+            Node::Join(join) => match child {
+                0 => Some(&mut join.left),
+                1 => Some(&mut join.right),
+                _ => None,
+            },
+            Node::Union { inputs, .. } => inputs.get_mut(child).map(|(input, _)| input),
+            Node::Shared(shared) => (child == 0).then_some(&mut shared.input),
+        }
+    }
+
+    /// Calls `f` on each node below and on this one; children first.
+    pub(crate) fn walk(&self, f: &mut dyn FnMut(&Node)) {
+        self.children().into_iter().for_each(|child| child.walk(f));
         f(self);
     }
 }

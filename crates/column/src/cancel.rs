@@ -2,10 +2,10 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+    atomic::{AtomicBool, Ordering},
 };
 
-use tandem_column::{Error, Result};
+use crate::{Error, Result};
 
 /// Cancels work from another thread. Clones share the flag.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +28,7 @@ impl Cancel {
     }
 
     /// Returns the flag itself, for what watches it without knowing this type.
-    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+    pub fn flag(&self) -> Arc<AtomicBool> {
         self.0.clone()
     }
 
@@ -39,13 +39,4 @@ impl Cancel {
     pub fn check(&self) -> Result<()> {
         if self.is_cancelled() { Err(Error::cancelled()) } else { Ok(()) }
     }
-}
-
-/// How far a query has come, in rows of its sources.
-#[derive(Debug, Default)]
-pub struct RowProgress {
-    /// Rows done.
-    pub done: AtomicU64,
-    /// Rows to do, as far as known.
-    pub total: AtomicU64,
 }

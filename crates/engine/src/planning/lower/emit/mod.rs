@@ -4,6 +4,9 @@
 //! and added by probes. The probing side of a join goes on in the current pipeline; the other side becomes a pipeline
 //! that ends in a build. Aggregates, sorts and limits end a pipeline; what follows reads their result.
 
+mod sets;
+mod share;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use tandem_column::Type;
@@ -22,6 +25,7 @@ use crate::planning::{
         substitute,
     },
 };
+use share::Share;
 
 /// A query and what it needs around it.
 pub(crate) struct Emitted {
@@ -39,12 +43,13 @@ pub(crate) fn emit(
     node: &Node,
     columns: &[ColumnId],
 ) -> Result<Emitted, String> {
-    let mut emitter =
-        Emitter { registry, estimator, pipelines: vec![], scans: vec![], blocks: vec![], estimates: vec![] };
-    let stream = emitter.stream(node, columns)?;
-    if !matches!(&stream, Stream::Sunk { columns: made, .. } if made == columns) {
-        let open = emitter.reopen(stream)?;
-        emitter.materialize(open, columns)?;
+    let mut emitter = Emitter::new(registry, estimator, None);
+    emitter.whole(node, columns)?;
+    if !emitter.shares.is_empty() {
+        // The first run has found out which columns are read of what is shared.
+        let shares = emitter.shares;
+        emitter = Emitter::new(registry, estimator, Some(shares));
+        emitter.whole(node, columns)?;
     }
     let query = Query { functions: vec![], pipelines: emitter.pipelines };
     Ok(Emitted { query, scans: emitter.scans, blocks: emitter.blocks, estimates: emitter.estimates })
@@ -86,6 +91,28 @@ impl Open {
         columns.iter().map(|column| self.slot(*column)).collect()
     }
 
+    fn sort_keys(&self, keys: &[OrderBy]) -> Result<Vec<SortKey>, String> {
+        let key = |key: &OrderBy| {
+            let slot = self.slot(key.column)?;
+            Ok(SortKey { slot, descending: key.descending, nulls_first: key.nulls_first })
+        };
+        keys.iter().map(key).collect()
+    }
+
+    fn aggregate(&self, aggregate: &AggregateCall) -> Result<PipelineAggregate, String> {
+        Ok(PipelineAggregate {
+            function: aggregate.function,
+            argument: aggregate.argument.map(|column| self.slot(column)).transpose()?,
+            second: aggregate.second.map(|column| self.slot(column)).transpose()?,
+            parameter: aggregate.parameter.clone(),
+            order: self.sort_keys(&aggregate.order)?,
+            distinct: aggregate.distinct,
+            filter: aggregate.filter.map(|column| self.slot(column)).transpose()?,
+            kind: aggregate.kind.clone(),
+            overflow: aggregate.overflow,
+        })
+    }
+
     fn add(&mut self, column: ColumnId, slot: Slot) {
         self.map.insert(column, self.slots.len());
         self.slots.push(slot);
@@ -99,9 +126,30 @@ struct Emitter<'a> {
     scans: Vec<Scan>,
     blocks: Vec<Block>,
     estimates: Vec<f64>,
+    /// What is read of shared parts: rows, or a build by some keys.
+    shares: Vec<Share>,
+    /// Whether what is read is known, so that a shared part is emitted once.
+    known: bool,
 }
 
-impl Emitter<'_> {
+impl<'a> Emitter<'a> {
+    fn new(registry: &'a Registry, estimator: &'a Estimator<'a>, shares: Option<Vec<Share>>) -> Self {
+        let known = shares.is_some();
+        let shares = shares.unwrap_or_default();
+        let (pipelines, scans, blocks, estimates) = (vec![], vec![], vec![], vec![]);
+        Emitter { registry, estimator, pipelines, scans, blocks, estimates, shares, known }
+    }
+
+    /// Emits a tree up to the pipeline that ends with its result.
+    fn whole(&mut self, node: &Node, columns: &[ColumnId]) -> Result<(), String> {
+        let stream = self.stream(node, columns)?;
+        if !matches!(&stream, Stream::Sunk { columns: made, .. } if made == columns) {
+            let open = self.reopen(stream)?;
+            self.materialize(open, columns)?;
+        }
+        Ok(())
+    }
+
     /// Emits a node up to where its rows flow; `need` are the columns used above.
     fn stream(&mut self, node: &Node, need: &[ColumnId]) -> Result<Stream, String> {
         let rows = self.estimator.rows(node);
@@ -123,6 +171,7 @@ impl Emitter<'_> {
             Node::Let { input, columns } => self.compute(input, columns, need).map(Stream::Open),
             Node::Join(join) => self.join(join, need, rows).map(Stream::Open),
             Node::Aggregate { input, keys, aggregates } => self.aggregate(input, keys, aggregates, need, rows),
+            Node::GroupingSets { input, sets } => self.grouping_sets(input, sets, need, rows).map(Stream::Open),
             Node::Sort { input, keys, skip, fetch } => self.sort(input, keys, *skip, *fetch, need, rows),
             Node::Window { input, window } => self.window(input, window, need, rows),
             Node::Limit { input, skip, fetch } => {
@@ -132,6 +181,7 @@ impl Emitter<'_> {
                 Ok(self.sink(open, sink, need.to_vec(), rows))
             }
             Node::Union { inputs, columns } => self.union(inputs, columns, need, rows).map(Stream::Open),
+            Node::Shared(shared) => self.shared(shared, need),
         }
     }
 
@@ -305,14 +355,15 @@ impl Emitter<'_> {
             .filter(|column| !from_build.contains(column) && join.kind != JoinRows::Mark(*column))
             .collect();
         let mut open = self.open(probe, &union(&probe_need, keys.iter().map(|(key, _)| *key)))?;
-        let built = self.build(build, keys.iter().map(|(_, key)| *key), &payload)?;
+        let build_keys: Vec<&Expr> = keys.iter().map(|(_, key)| *key).collect();
+        let (built, payload) = self.build(build, &build_keys, &payload)?;
 
         let mut step = Probe {
             build: built,
             kind,
             keys: keys.iter().map(|(key, _)| open.lower(key)).collect::<Result<_, _>>()?,
             residual: None,
-            adds: (0..adds.len()).collect(),
+            adds: adds.iter().filter_map(|column| payload.iter().position(|held| held == column)).collect(),
             null_equals_null: join.null_equals_null,
             null_aware: join.null_aware,
         };
@@ -332,7 +383,7 @@ impl Emitter<'_> {
             open.map.clear();
         }
         let output = self.pipelines[built].output();
-        for (column, slot) in adds.iter().zip(output) {
+        for (column, slot) in adds.iter().zip(step.adds.iter().map(|position| output[*position].clone())) {
             let nullable = slot.nullable || matches!(kind, JoinKind::Left | JoinKind::Full);
             open.add(*column, Slot { nullable, ..slot });
         }
@@ -351,15 +402,10 @@ impl Emitter<'_> {
         Ok(open)
     }
 
-    /// Emits the building side of a join and returns its pipeline.
-    fn build<'e>(
-        &mut self,
-        node: &Node,
-        keys: impl Iterator<Item = &'e Expr> + Clone,
-        payload: &[ColumnId],
-    ) -> Result<usize, String> {
-        let open = self.open(node, &union(payload, keys.clone()))?;
-        let keys = keys.map(|key| open.lower(key)).collect::<Result<Vec<_>, _>>()?;
+    /// Emits a build of a node's rows.
+    fn build_once(&mut self, node: &Node, keys: &[&Expr], payload: &[ColumnId]) -> Result<usize, String> {
+        let open = self.open(node, &union(payload, keys.iter().copied()))?;
+        let keys = keys.iter().map(|key| open.lower(key)).collect::<Result<Vec<_>, _>>()?;
         let sink = Sink::Build { keys, payload: open.slots_of(payload)? };
         let rows = open.rows;
         match self.sink(open, sink, vec![], rows) {
@@ -382,20 +428,13 @@ impl Emitter<'_> {
             live.extend(aggregates.first());
         }
         let mut below = keys.to_vec();
-        below.extend(live.iter().flat_map(|aggregate| aggregate.argument.into_iter().chain(aggregate.filter)));
+        below.extend(live.iter().flat_map(|aggregate| aggregate.columns()));
         let open = self.open(input, &dedup(&below))?;
         let mut columns = keys.to_vec();
         let mut made = Vec::with_capacity(live.len());
         for aggregate in live {
             columns.push(aggregate.output);
-            made.push(PipelineAggregate {
-                function: aggregate.function,
-                argument: aggregate.argument.map(|column| open.slot(column)).transpose()?,
-                distinct: aggregate.distinct,
-                filter: aggregate.filter.map(|column| open.slot(column)).transpose()?,
-                kind: aggregate.kind.clone(),
-                overflow: aggregate.overflow,
-            });
+            made.push(open.aggregate(aggregate)?);
         }
         let sink = Sink::Aggregate { keys: open.slots_of(keys)?, aggregates: made, phase: Phase::Single };
         Ok(self.sink(open, sink, columns, rows))
@@ -413,11 +452,7 @@ impl Emitter<'_> {
         let mut below = need.to_vec();
         below.extend(keys.iter().map(|key| key.column));
         let open = self.open(input, &dedup(&below))?;
-        let mut by = Vec::with_capacity(keys.len());
-        for key in keys {
-            let slot = open.slot(key.column)?;
-            by.push(SortKey { slot, descending: key.descending, nulls_first: key.nulls_first });
-        }
+        let by = open.sort_keys(keys)?;
         let sink = Sink::Sort { keys: by, skip, fetch, output: open.slots_of(need)? };
         Ok(self.sink(open, sink, need.to_vec(), rows))
     }
@@ -439,11 +474,7 @@ impl Emitter<'_> {
         below.extend(window.partition.iter().copied().chain(window.order.iter().map(|key| key.column)));
         live.iter().for_each(|call| call.window.function.visit_slots(&mut |column| below.push(column)));
         let open = self.open(input, &dedup(&below))?;
-        let mut order = Vec::with_capacity(window.order.len());
-        for key in &window.order {
-            let slot = open.slot(key.column)?;
-            order.push(SortKey { slot, descending: key.descending, nulls_first: key.nulls_first });
-        }
+        let order = open.sort_keys(&window.order)?;
         let place = |column: ColumnId| open.map.get(&column).copied().unwrap_or(usize::MAX);
         let functions = live
             .iter()

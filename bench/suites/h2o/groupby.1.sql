@@ -1,0 +1,1 @@
+select id1, sum(v1) as v1 from g1 group by id1

@@ -1,0 +1,270 @@
+//! The values of each group, for aggregates that need all of them at once: medians, quantiles, values by place, joined texts.
+//!
+//! All groups share one list of rows, each with the number of its group. It is put in the order of groups (`seal`) when groups are
+//! set aside and before they are merged, so that a group's rows are a run; results are computed of runs.
+
+use std::{cmp::Ordering, ops::Range, rc::Rc};
+
+use tandem_column::{Error, Result, Type, float_order, from_float_order};
+use tandem_pipeline::{Aggregate, AggregateFunction, SortKey, Value, scalar::quantile};
+
+use super::accumulator::GroupOf;
+use crate::{BytesVector, Values, Vector, sink::order::compare};
+
+/// Bits of the number of a row among those that a worker met; the number of its morsel is above them.
+const ROW_BITS: u32 = 40;
+
+/// The rows of all groups.
+#[derive(Debug)]
+pub(super) struct Collected {
+    /// The group of each row.
+    groups: Vec<u32>,
+    /// Of each row: the argument, what it is ordered by, and, where order matters, when it came.
+    columns: Vec<Vector>,
+    ordered: bool,
+    /// How many groups there are.
+    size: usize,
+    /// The first row of each group, and the number of rows, while rows lie group by group.
+    starts: Vec<usize>,
+}
+
+impl Collected {
+    pub(super) fn new(aggregate: &Aggregate, argument: &Type) -> Collected {
+        let ordered = aggregate.function.is_ordered();
+        // Others than the argument take the representation of what comes.
+        let by = aggregate.order.len() + usize::from(ordered);
+        let columns = [argument].into_iter().chain(std::iter::repeat_n(&Type::Int64, by)).map(Vector::empty).collect();
+        Collected { groups: Vec::new(), columns, ordered, size: 0, starts: Vec::new() }
+    }
+
+    /// Makes room for so many groups.
+    pub(super) fn resize(&mut self, groups: usize) {
+        self.size = groups;
+    }
+
+    /// Adds rows of a morsel: the argument, and what it is ordered by.
+    pub(super) fn push(
+        &mut self,
+        groups: GroupOf<'_>,
+        rows: usize,
+        vectors: &[Rc<Vector>],
+        mask: Option<&[u8]>,
+        morsel: usize,
+    ) {
+        self.starts.clear();
+        let first = self.groups.len();
+        let chosen: Option<Vec<u32>> =
+            mask.map(|mask| (0..rows as u32).filter(|row| mask[*row as usize] != 0).collect());
+        match &chosen {
+            Some(chosen) => self.groups.extend(chosen.iter().map(|row| groups.of(*row as usize) as u32)),
+            None => self.groups.extend((0..rows).map(|row| groups.of(row) as u32)),
+        }
+        for (column, vector) in self.columns.iter_mut().zip(vectors) {
+            match &chosen {
+                Some(chosen) => column.append(&vector.take(chosen)),
+                None => column.append(vector),
+            }
+        }
+        if let Some(Vector { values: Values::Int(came), .. }) = self.columns.last_mut().filter(|_| self.ordered) {
+            let morsel = (morsel as i64) << ROW_BITS;
+            came.extend((first..self.groups.len()).map(|row| morsel | row as i64));
+        }
+    }
+
+    /// Puts groups in another order, or keeps some: those of these numbers.
+    pub(super) fn arrange(&mut self, groups: &[u32]) {
+        let mut numbers = vec![0; self.size];
+        groups.iter().enumerate().for_each(|(number, group)| numbers[*group as usize] = number as u32);
+        self.groups.iter_mut().for_each(|group| *group = numbers[*group as usize]);
+        self.size = groups.len();
+        self.starts.clear();
+        self.seal();
+    }
+
+    /// Puts rows in the order of their groups.
+    pub(super) fn seal(&mut self) {
+        if self.starts.len() == self.size + 1 {
+            return;
+        }
+        let mut starts = vec![0usize; self.size + 1];
+        self.groups.iter().for_each(|group| starts[*group as usize + 1] += 1);
+        (0..self.size).for_each(|group| starts[group + 1] += starts[group]);
+        if !self.groups.is_sorted() {
+            let (mut next, mut order) = (starts.clone(), vec![0u32; self.groups.len()]);
+            for (row, group) in self.groups.iter().enumerate() {
+                let next = &mut next[*group as usize];
+                order[*next] = row as u32;
+                *next += 1;
+            }
+            self.columns.iter_mut().for_each(|column| *column = column.take(&order));
+            self.groups = order.iter().map(|row| self.groups[*row as usize]).collect();
+        }
+        self.starts = starts;
+    }
+
+    /// Adds rows of groups of another list, which lies group by group: its group `from` becomes group `to` for each pair.
+    pub(super) fn merge(&mut self, other: &Collected, pairs: &[(u32, u32)]) {
+        self.starts.clear();
+        let mut rows: Vec<u32> = Vec::new();
+        for (from, to) in pairs {
+            let run = other.run(*from as usize);
+            self.groups.extend(std::iter::repeat_n(*to, run.len()));
+            rows.extend(run.start as u32..run.end as u32);
+        }
+        // Columns of no rows may not have the representation of others yet.
+        if !rows.is_empty() {
+            self.columns.iter_mut().zip(&other.columns).for_each(|(column, more)| column.append(&more.take(&rows)));
+        }
+    }
+
+    /// Returns the rows of a group.
+    fn run(&self, group: usize) -> Range<usize> {
+        self.starts[group]..self.starts[group + 1]
+    }
+
+    /// Checks that rows can be numbered.
+    ///
+    /// # Errors
+    /// Exhausted, beyond 2^32 rows of a worker.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.groups.len() <= u32::MAX as usize {
+            return Ok(());
+        }
+        Err(Error::exhausted("too many values for one median, quantile or text: group rows by more, or filter them"))
+    }
+
+    pub(super) fn byte_len(&self) -> usize {
+        let columns: usize = self.columns.iter().map(Vector::held_bytes).sum();
+        columns + self.groups.len() * 4 + self.starts.len() * 8
+    }
+
+    /// Returns the results of some groups; rows lie group by group.
+    pub(super) fn finish(&self, aggregate: &Aggregate, groups: &[u32]) -> Vector {
+        let runs = groups.iter().map(|group| self.run(*group as usize));
+        match (aggregate.function, &aggregate.parameter) {
+            (AggregateFunction::Nth, Value::Integer(place)) => self.nth(aggregate, *place, runs),
+            (AggregateFunction::JoinText, between) => self.join(aggregate, between.as_str().unwrap_or(""), runs),
+            (_, parameter) => self.quantiles(&aggregate.kind, parameter.as_float(), runs),
+        }
+    }
+
+    /// Returns quantiles, or medians where there is no fraction.
+    fn quantiles(&self, kind: &Type, fraction: Option<f64>, runs: impl Iterator<Item = Range<usize>>) -> Vector {
+        let place = |count: usize| match fraction {
+            Some(fraction) => quantile::place(count, fraction),
+            None => quantile::middle(count).map(|(low, high)| (low, high, 0.5)),
+        };
+        let half = |low: i128, high: i128| quantile::half_of_integers(low, high);
+        match &self.columns[0].values {
+            Values::Float(values) => {
+                let keys = |run: Range<usize>| values[run].iter().map(|value| float_order(*value));
+                let value = |low: i64, high: i64, weight: f64| {
+                    let (low, high) = (from_float_order(low), from_float_order(high));
+                    match fraction {
+                        Some(_) => quantile::between(low, high, weight, kind),
+                        None => quantile::half_of_floats(low, high, kind),
+                    }
+                };
+                let (values, valid) = selected(runs, place, keys, value, from_float_order);
+                Vector { values: Values::Float(values), valid }
+            }
+            Values::Wide(values) => {
+                let keys = |run: Range<usize>| values[run].iter().copied();
+                let (values, valid) = selected(runs, place, keys, |low, high, _| half(low, high), |value| value);
+                Vector { values: Values::Wide(values), valid }
+            }
+            Values::Int(values) => {
+                let keys = |run: Range<usize>| values[run].iter().copied();
+                let value = |low: i64, high: i64, _| half(low.into(), high.into()) as i64;
+                let (values, valid) = selected(runs, place, keys, value, |value| value);
+                Vector { values: Values::Int(values), valid }
+            }
+            _ => Vector::nulls(kind, runs.count()),
+        }
+    }
+
+    /// Returns the value at a place of each group's order.
+    fn nth(&self, aggregate: &Aggregate, place: i128, runs: impl Iterator<Item = Range<usize>>) -> Vector {
+        let order = self.order(aggregate);
+        let (mut rows, mut found) = (Vec::new(), Vec::new());
+        for run in runs {
+            let count = run.len();
+            let at = if place > 0 { place - 1 } else { count as i128 + place };
+            let at = usize::try_from(at).ok().filter(|at| *at < count);
+            let mut places = run.start as u32..run.end as u32;
+            let row = at.and_then(|at| match at {
+                0 => places.min_by(|left, right| order(*left, *right)),
+                at if at == count - 1 => places.max_by(|left, right| order(*left, *right)),
+                at => {
+                    let mut places: Vec<u32> = places.by_ref().collect();
+                    Some(*places.select_nth_unstable_by(at, |left, right| order(*left, *right)).1)
+                }
+            });
+            found.push(u8::from(row.is_some()));
+            rows.push(row.unwrap_or(0));
+        }
+        if self.groups.is_empty() {
+            return Vector::nulls(&aggregate.kind, rows.len());
+        }
+        let mut values = self.columns[0].take(&rows);
+        if found.contains(&0) {
+            let valid = values.valid.get_or_insert_with(|| vec![1; found.len()]);
+            valid.iter_mut().zip(found).for_each(|(valid, found)| *valid &= found);
+        }
+        values
+    }
+
+    /// Returns the texts of each group, one behind the other.
+    fn join(&self, aggregate: &Aggregate, between: &str, runs: impl Iterator<Item = Range<usize>>) -> Vector {
+        let order = self.order(aggregate);
+        let (mut texts, mut valid) = (BytesVector::default(), Vec::new());
+        for run in runs {
+            valid.push(u8::from(!run.is_empty()));
+            let mut rows: Vec<u32> = (run.start as u32..run.end as u32).collect();
+            rows.sort_unstable_by(|left, right| order(*left, *right));
+            texts.push_with(|text| {
+                for (number, row) in rows.iter().enumerate() {
+                    if number > 0 {
+                        text.extend_from_slice(between.as_bytes());
+                    }
+                    text.extend_from_slice(self.columns[0].values.bytes(*row as usize));
+                }
+            });
+        }
+        Vector { values: Values::Bytes(texts), valid: valid.contains(&0).then_some(valid) }
+    }
+
+    /// Returns the order of rows: by the aggregate's keys, then as they came.
+    fn order(&self, aggregate: &Aggregate) -> impl Fn(u32, u32) -> Ordering {
+        let mut keys = aggregate.order.clone();
+        keys.push(SortKey { slot: 0, descending: false, nulls_first: false });
+        let vectors: Vec<&Vector> = self.columns[1..].iter().collect();
+        move |left, right| compare::rows(&keys, &vectors, left as usize, right as usize)
+    }
+}
+
+/// Computes a value of two of each run's keys: those at two places of their order, or at one.
+fn selected<K: Copy + Ord, T: Default, I: Iterator<Item = K>>(
+    runs: impl Iterator<Item = Range<usize>>,
+    place: impl Fn(usize) -> Option<(usize, usize, f64)>,
+    keys: impl Fn(Range<usize>) -> I,
+    two: impl Fn(K, K, f64) -> T,
+    one: impl Fn(K) -> T,
+) -> (Vec<T>, Option<Vec<u8>>) {
+    let (mut values, mut valid) = (Vec::new(), Vec::new());
+    let mut scratch: Vec<K> = Vec::new();
+    for run in runs {
+        let found = place(run.len()).map(|(low, high, weight)| {
+            scratch.clear();
+            scratch.extend(keys(run));
+            let (_, first, behind) = scratch.select_nth_unstable(low);
+            match behind.iter().min() {
+                Some(second) if high > low => two(*first, *second, weight),
+                _ => one(*first),
+            }
+        });
+        valid.push(u8::from(found.is_some()));
+        values.push(found.unwrap_or_default());
+    }
+    (values, valid.contains(&0).then_some(valid))
+}

@@ -1,0 +1,162 @@
+//! The first rows of each partition: what cannot be among them is dropped before its other columns are fetched.
+//!
+//! A worker numbers the partitions that it meets, and knows of each the places of its first rows so far: integers that compare as the
+//! first key of the order, but need not tell all of its values apart. A row behind the last of them is dropped. What is left is
+//! a little more than what is wanted; the sink sorts it. Where partitions have hardly more rows than are wanted, it gives up.
+
+use std::sync::Arc;
+
+use tandem_column::{Dictionary, Result, float_order};
+use tandem_pipeline::{SortKey, WindowFunction};
+use tandem_plan::sink::{AggregatePlan, WindowPlan};
+
+use crate::{
+    Groups, MemoryBudget, Reservation, Values, Vector, evaluate::Slots, frame::Frame, sink::order::bound::prefix,
+};
+
+/// The place of no row yet, which all rows may take.
+const NONE: u64 = u64::MAX;
+/// Places that one value of the key has for itself: nulls and the values next to the ends share those beyond.
+const OWN: std::ops::Range<u64> = 2..u64::MAX - 1;
+/// The most places that a worker keeps: 64 MB.
+const MOST_PLACES: usize = 1 << 23;
+/// Rows after which it is looked at whether partitions are large enough: a few for each of as many as a table finds quickly.
+const FIRST_CHECK: usize = 1 << 20;
+
+/// What one worker knows of the first rows of partitions.
+#[derive(Debug)]
+pub(crate) struct FirstRows {
+    partitions: Groups,
+    /// How many rows of each partition are wanted.
+    wanted: usize,
+    /// So many places of each partition, ascending.
+    places: Vec<u64>,
+    /// The partition and the place of each row that is kept.
+    kept: Vec<(u32, u64)>,
+    /// What text looked like first: codes of a dictionary, or bytes.
+    text: Option<Option<Arc<Dictionary>>>,
+    seen: usize,
+    met: usize,
+    next_check: usize,
+    reservation: Reservation,
+}
+
+impl FirstRows {
+    /// Makes no rows yet, of partitions numbered as planned.
+    pub(super) fn new(numbering: &Arc<AggregatePlan>, wanted: usize, memory: &Arc<MemoryBudget>) -> FirstRows {
+        FirstRows {
+            // Numbers are never set aside, so the size of vectors does not matter.
+            partitions: Groups::new(numbering, memory, 1),
+            wanted,
+            places: Vec::new(),
+            kept: Vec::new(),
+            text: None,
+            seen: 0,
+            met: 0,
+            next_check: FIRST_CHECK,
+            reservation: Reservation::new(memory, "the first rows of partitions"),
+        }
+    }
+
+    /// Returns which active rows may be among the first of their partition; `None` if there is no use in asking.
+    ///
+    /// # Errors
+    /// An exhausted memory budget.
+    pub(super) fn select(&mut self, plan: &WindowPlan, frame: &Frame<'_>) -> Result<Option<Vec<u32>>> {
+        self.seen += frame.count();
+        if self.seen >= self.next_check {
+            self.next_check *= 2;
+            if self.met.saturating_mul(2 * self.wanted) > self.seen {
+                return Ok(None);
+            }
+        }
+        let Some((places, own)) = self.places_of(plan, frame)? else { return Ok(None) };
+        let numbers = self.partitions.groups(frame)?.unwrap_or_else(|| vec![0; frame.count()]);
+        let partitions = numbers.iter().max().map_or(0, |last| *last as usize + 1);
+        let length = partitions.saturating_mul(self.wanted);
+        if length > MOST_PLACES {
+            return Ok(None);
+        }
+        if self.places.len() < length {
+            self.places.resize(length, NONE);
+        }
+        // Of rows that are equal in all keys, any are the first by number; by rank, they are so together.
+        let equal_too = !own || !matches!(plan.functions[0].function, WindowFunction::RowNumber);
+        let mut selected = Vec::new();
+        for (row, (partition, place)) in (0..).zip(numbers.into_iter().zip(places)) {
+            let first = &mut self.places[partition as usize * self.wanted..][..self.wanted];
+            let last = first[self.wanted - 1];
+            if place > last || place == last && !equal_too && OWN.contains(&place) {
+                continue;
+            }
+            self.met += usize::from(first[0] == NONE);
+            let mut at = self.wanted - 1;
+            while at > 0 && first[at - 1] > place {
+                first[at] = first[at - 1];
+                at -= 1;
+            }
+            first[at] = place;
+            selected.push(row);
+            self.kept.push((partition, place));
+        }
+        self.partitions.reserve()?;
+        self.reservation
+            .grow_to(size_of::<u64>() * self.places.capacity() + size_of::<(u32, u64)>() * self.kept.capacity())?;
+        Ok(Some(selected))
+    }
+
+    /// Returns which of the rows that are kept still may be among the first of their partition.
+    pub(super) fn left(&self) -> Vec<u32> {
+        let last = |partition: u32| self.places[(partition as usize + 1) * self.wanted - 1];
+        let left = self.kept.iter().zip(0..).filter(|((partition, place), _)| *place <= last(*partition));
+        left.map(|(_, row)| row).collect()
+    }
+
+    /// Keeps only some of the rows.
+    pub(super) fn retain(&mut self, rows: &[u32]) {
+        self.kept = rows.iter().map(|row| self.kept[*row as usize]).collect();
+    }
+
+    /// Returns the place of each active row, and whether each stands for one value of all keys; `None` if text comes in several ways.
+    fn places_of(&mut self, plan: &WindowPlan, frame: &Frame<'_>) -> Result<Option<(Vec<u64>, bool)>> {
+        let Some(key) = plan.order.first() else { return Ok(Some((vec![OWN.start; frame.count()], true))) };
+        let vector = frame.vector(key.slot)?;
+        let (mut places, own) = match &vector.values {
+            Values::Boolean(values) => (values.iter().map(|value| ordinal((*value).into())).collect(), true),
+            Values::Int(values) => (values.iter().map(|value| ordinal(*value)).collect(), true),
+            Values::Float(values) => (values.iter().map(|value| ordinal(float_order(*value))).collect(), true),
+            Values::Wide(values) => (values.iter().map(|value| ordinal((*value >> 64) as i64)).collect(), false),
+            Values::Bytes(values) => match self.text.get_or_insert(None) {
+                None => {
+                    ((0..values.len()).map(|row| prefix(values.get(row), 0, values.get(row).len())).collect(), false)
+                }
+                Some(_) => return Ok(None),
+            },
+            Values::Code { codes, dictionary } => match self.text.get_or_insert_with(|| Some(dictionary.clone())) {
+                Some(known) if Arc::ptr_eq(known, dictionary) => {
+                    (codes.iter().map(|code| ordinal((*code).into())).collect::<Vec<u64>>(), true)
+                }
+                _ => return Ok(None),
+            },
+        };
+        arrange(key, &vector, &mut places);
+        Ok(Some((places, own && plan.order.len() == 1)))
+    }
+}
+
+/// Puts places in the order of a key.
+fn arrange(key: &SortKey, vector: &Vector, places: &mut [u64]) {
+    if key.descending {
+        places.iter_mut().for_each(|place| *place = !*place);
+    }
+    places.iter_mut().for_each(|place| *place = (*place).clamp(1, u64::MAX - 1));
+    if let Some(valid) = &vector.valid {
+        let null = if key.nulls_first { 0 } else { u64::MAX };
+        places.iter_mut().zip(valid).filter(|(_, valid)| **valid == 0).for_each(|(place, _)| *place = null);
+    }
+}
+
+/// Returns an integer without sign that compares as one with.
+fn ordinal(value: i64) -> u64 {
+    value as u64 ^ 1 << 63
+}

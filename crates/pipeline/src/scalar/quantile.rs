@@ -1,0 +1,86 @@
+//! Medians and quantiles of sorted values: which values they lie between, and what is between two.
+
+use tandem_column::Type;
+
+use crate::Value;
+
+/// Into how many steps the way from one value to the next is divided.
+const STEPS: f64 = 1e6;
+
+/// Returns the median of values in order.
+pub fn median(values: &[Value], kind: &Type) -> Value {
+    let Some((low, high)) = middle(values.len()) else { return Value::Null };
+    match (&values[low], &values[high]) {
+        _ if low == high => values[low].clone(),
+        (Value::Integer(low), Value::Integer(high)) => Value::Integer(half_of_integers(*low, *high)),
+        (Value::Float(low), Value::Float(high)) => Value::Float(half_of_floats(*low, *high, kind)),
+        _ => Value::Null,
+    }
+}
+
+/// Returns the quantile of floats in order.
+pub fn quantile(values: &[Value], fraction: f64, kind: &Type) -> Value {
+    let Some((low, high, weight)) = place(values.len(), fraction) else { return Value::Null };
+    match (&values[low], &values[high]) {
+        _ if low == high => values[low].clone(),
+        (Value::Float(low), Value::Float(high)) => Value::Float(between(*low, *high, weight, kind)),
+        _ => Value::Null,
+    }
+}
+
+/// Returns the places of the two middle values, which are one where their number is odd.
+pub fn middle(count: usize) -> Option<(usize, usize)> {
+    (count > 0).then(|| ((count - 1) / 2, count / 2))
+}
+
+/// Returns the places of the values that a quantile lies between, and how far it is from the first to the second.
+pub fn place(count: usize, fraction: f64) -> Option<(usize, usize, f64)> {
+    let last = count.checked_sub(1)?;
+    let at = fraction * last as f64;
+    let (low, high) = (at.floor() as usize, at.ceil() as usize);
+    Some((low, high.min(last), ((at - low as f64) * STEPS).trunc() / STEPS))
+}
+
+/// Returns half the sum of two floats of a type.
+pub fn half_of_floats(low: f64, high: f64, kind: &Type) -> f64 {
+    if *kind == Type::Float32 { f64::from((low as f32 + high as f32) / 2.0) } else { (low + high) / 2.0 }
+}
+
+/// Returns half the sum of two integers, toward zero.
+pub fn half_of_integers(low: i128, high: i128) -> i128 {
+    match low.checked_add(high) {
+        Some(sum) => sum / 2,
+        // Both have one sign.
+        None => low / 2 + high / 2 + (low % 2 + high % 2) / 2,
+    }
+}
+
+/// Returns what lies between two floats of a type, which are at two places.
+pub fn between(low: f64, high: f64, weight: f64, kind: &Type) -> f64 {
+    let value = low + (high - low) * weight;
+    if *kind == Type::Float32 { f64::from(value as f32) } else { value }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_lie_between_the_values_around_them() {
+        let values: Vec<Value> = [1.0, 2.0, 4.0, 8.0].map(Value::Float).to_vec();
+        let at = |fraction| quantile(&values, fraction, &Type::Float64);
+        assert_eq!(at(0.0), Value::Float(1.0));
+        assert_eq!(at(0.5), Value::Float(3.0));
+        assert_eq!(at(1.0), Value::Float(8.0));
+        assert_eq!(median(&values, &Type::Float64), Value::Float(3.0));
+        assert_eq!(median(&values[..3], &Type::Float64), Value::Float(2.0));
+        assert_eq!(median(&[], &Type::Float64), Value::Null);
+    }
+
+    #[test]
+    fn half_of_the_largest_integers_does_not_overflow() {
+        assert_eq!(half_of_integers(i128::MAX, i128::MAX), i128::MAX);
+        assert_eq!(half_of_integers(i128::MIN, i128::MIN + 1), i128::MIN + 1);
+        assert_eq!(half_of_integers(-3, 0), -1);
+    }
+}
