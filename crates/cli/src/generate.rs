@@ -18,7 +18,7 @@ use crate::{failure::Failure, progress};
 pub struct GenerateArguments {
     /// Which benchmark's tables.
     #[arg(value_enum)]
-    suite: Suite,
+    suite: Dataset,
     /// Scale factor of ssb and tpch, from 0.01; 1 is about six million rows in the largest table.
     #[arg(long, default_value_t = 1.0, value_name = "N")]
     sf: f64,
@@ -38,7 +38,7 @@ pub struct GenerateArguments {
 
 /// The benchmarks whose data we generate.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Suite {
+enum Dataset {
     /// The Star Schema Benchmark: lineorder, customer, supplier, part, date.
     Ssb,
     /// TPC-H: lineitem, orders and six more.
@@ -72,9 +72,9 @@ pub fn run(arguments: &GenerateArguments) -> Result<(), Failure> {
     let started = Instant::now();
     let counter = RowCounter::new();
     let generate = match arguments.suite {
-        Suite::Ssb => tandem_generator::write_ssb,
-        Suite::Tpch => tandem_generator::write_tpch,
-        Suite::H2o => tandem_generator::write_h2o,
+        Dataset::Ssb => tandem_generator::write_ssb,
+        Dataset::Tpch => tandem_generator::write_tpch,
+        Dataset::H2o => tandem_generator::write_h2o,
     };
     let files = generate(&options, &arguments.output, &|done, total| counter.set(done, total))
         .map_err(|e| Failure::Statement(e.to_string()))?;

@@ -5,13 +5,13 @@ const BITS: u32 = 12;
 
 /// A HyperLogLog sketch: for each register the longest run of leading zeros among the hashes that fall to it, plus one.
 #[derive(Clone, Debug)]
-pub(crate) struct Sketch {
+pub(crate) struct DistinctSketch {
     registers: [u8; 1 << BITS],
 }
 
-impl Default for Sketch {
+impl Default for DistinctSketch {
     fn default() -> Self {
-        Sketch { registers: [0; 1 << BITS] }
+        DistinctSketch { registers: [0; 1 << BITS] }
     }
 }
 
@@ -24,7 +24,7 @@ pub(crate) fn mix(value: u64) -> u64 {
     value ^ (value >> 33)
 }
 
-impl Sketch {
+impl DistinctSketch {
     /// Adds a hash.
     #[inline]
     pub fn add(&mut self, hash: u64) {
@@ -49,7 +49,7 @@ impl Sketch {
     }
 
     /// Adds everything another sketch has seen.
-    pub fn merge(&mut self, other: &Sketch) {
+    pub fn merge(&mut self, other: &DistinctSketch) {
         self.registers.iter_mut().zip(&other.registers).for_each(|(a, b)| *a = (*a).max(*b));
     }
 
@@ -71,9 +71,9 @@ mod tests {
     #[test]
     fn estimates_within_five_percent() {
         for distinct in [1u64, 10, 1000, 5000, 20_000, 1_000_000] {
-            let mut sketch = Sketch::default();
+            let mut sketch = DistinctSketch::default();
             (0..distinct * 3).for_each(|i| sketch.add(mix(i % distinct)));
-            let mut text = Sketch::default();
+            let mut text = DistinctSketch::default();
             (0..distinct).for_each(|i| text.add_bytes(format!("value {i}").as_bytes()));
             for estimate in [sketch.estimate(), text.estimate()] {
                 let error = (estimate / distinct as f64 - 1.0).abs();

@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::sketch::{Sketch, mix};
+use crate::sketch::{DistinctSketch, mix};
 use crate::{
     Bitmap, BitmapBuilder, Code, Codes, Column, ColumnStatistics, Data, Field, Parallel, Part, Repr, float_order,
     with_codes,
@@ -32,7 +32,7 @@ struct Summary {
 /// The distinct values of one part.
 enum Values {
     Set(BitmapBuilder),
-    Sketch(Box<Sketch>),
+    Sketch(Box<DistinctSketch>),
     /// Counted by `Summary::changes`, or known from a dictionary.
     Counted,
 }
@@ -193,8 +193,8 @@ pub fn value_set(pieces: &[Arc<Column>], range: (i64, i64), parallel: &Parallel<
     union(&sets?).map(Arc::new)
 }
 
-fn sketch(column: &Column) -> Box<Sketch> {
-    let mut sketch = Box::new(Sketch::default());
+fn sketch(column: &Column) -> Box<DistinctSketch> {
+    let mut sketch = Box::new(DistinctSketch::default());
     let valid = |i: &usize| column.is_valid(*i);
     match &column.data {
         Data::Int { base, .. } => {
@@ -245,7 +245,7 @@ fn merge(columns: &[&Column], range: Option<(i64, i64)>, summaries: Vec<Summary>
         }
     }
     let mut sets: Vec<Bitmap> = Vec::new();
-    let mut sketch: Option<Box<Sketch>> = None;
+    let mut sketch: Option<Box<DistinctSketch>> = None;
     for summary in summaries {
         match summary.values {
             Values::Set(bits) => sets.push(bits.finish()),
@@ -268,7 +268,7 @@ fn merge(columns: &[&Column], range: Option<(i64, i64)>, summaries: Vec<Summary>
         dictionary.len().min(valid) as f64
     } else {
         // A part that is sorted by itself was not sketched: do it now that the table is not.
-        let mut all = Sketch::default();
+        let mut all = DistinctSketch::default();
         sketch.iter().for_each(|found| all.merge(found));
         columns.iter().filter(|column| order(column).0).for_each(|column| all.merge(&self::sketch(column)));
         all.estimate().min(valid as f64).max(1.0)

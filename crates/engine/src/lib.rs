@@ -1,6 +1,6 @@
 //! The SQL engine: a session that plans with DataFusion and runs what it can on Tandem's own pipelines.
 //!
-//! A [`Session`] holds tables (resident columns, files, views) and runs statements ([`Query`]): each gives a stream of Arrow
+//! A [`Session`] holds tables (resident columns, files, views) and runs statements ([`SqlQuery`]): each gives a stream of Arrow
 //! batches and a [`Report`] of what ran where and why. DataFusion parses, resolves and optimises; the parts of the optimised
 //! plan that Tandem's executor supports become one node each and run on the worker pool; the rest stays with DataFusion, each
 //! part with a reason.
@@ -35,9 +35,9 @@ pub use error::{Class, Error, Result};
 pub use execution::host::BatchStream;
 pub use execution::staging::StagedFile;
 pub use explain::report::{PipelineReport, Progress, Report, Where};
-pub use functions::{Argument, Native, Returned, ScalarFunction, Text};
-pub use session::{Batches, Query, Session, SessionBuilder};
-pub use sql::parameters::Value;
+pub use functions::{FunctionArgument, Native, Returned, ScalarFunction, Text};
+pub use session::{Batches, Session, SessionBuilder, SqlQuery};
+pub use sql::parameters::Parameter;
 pub use tables::info::{ColumnInfo, TableInfo, TableKind};
 pub use tandem_column::Table;
 pub use tandem_runtime::{Cancel, DeviceOptions, Devices, KernelCache, Transfer};

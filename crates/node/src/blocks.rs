@@ -51,7 +51,7 @@ pub(crate) struct Blocks {
 }
 
 /// What a command finds of a block.
-pub(crate) enum Found<'b> {
+pub(crate) enum BlockState<'b> {
     /// It is here.
     Here(Arc<Table>),
     /// The command's connection must send it.
@@ -66,19 +66,19 @@ impl Blocks {
     }
 
     /// Looks for a block; the caller becomes its sender if nobody has or sends it.
-    pub(crate) fn find(&self, key: &Key) -> Found<'_> {
+    pub(crate) fn find(&self, key: &Key) -> BlockState<'_> {
         let mut state = self.state.lock();
         state.clock += 1;
         let clock = state.clock;
         match state.slots.get_mut(key) {
             Some(Slot::Ready { table, used, .. }) => {
                 *used = clock;
-                Found::Here(table.clone())
+                BlockState::Here(table.clone())
             }
-            Some(Slot::Pending) => Found::Elsewhere,
+            Some(Slot::Pending) => BlockState::Elsewhere,
             None => {
                 state.slots.insert(key.clone(), Slot::Pending);
-                Found::Send(Flight { blocks: self, key: key.clone(), landed: false })
+                BlockState::Send(Flight { blocks: self, key: key.clone(), landed: false })
             }
         }
     }

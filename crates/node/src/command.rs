@@ -24,7 +24,7 @@ use tandem_scan::{Hold, LoadMetrics, Loading, Split, SplitColumn};
 
 use crate::{
     Executor, Level, arrival,
-    blocks::{Flight, Found, Key},
+    blocks::{BlockState, Flight, Key},
     bounds,
     connection::{Current, Incoming, Writer},
     daemon::Daemon,
@@ -259,9 +259,9 @@ impl Command<'_> {
                     digest: block.digest.clone(),
                 };
                 match daemon.blocks.find(&key) {
-                    Found::Here(table) => drop(found.insert(block.name.clone(), table)),
-                    Found::Elsewhere => elsewhere.push(index),
-                    Found::Send(flight) => flights.push((index, flight)),
+                    BlockState::Here(table) => drop(found.insert(block.name.clone(), table)),
+                    BlockState::Elsewhere => elsewhere.push(index),
+                    BlockState::Send(flight) => flights.push((index, flight)),
                 }
             }
             let asked = !flights.is_empty();

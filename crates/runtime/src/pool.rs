@@ -24,11 +24,11 @@ thread_local! {
 
 /// A fixed set of worker threads.
 pub(crate) struct Pool {
-    shared: Arc<Shared>,
+    shared: Arc<PoolState>,
     threads: Vec<JoinHandle<()>>,
 }
 
-struct Shared {
+struct PoolState {
     queue: Mutex<TaskQueue>,
     work: Condvar,
 }
@@ -71,7 +71,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Pool {
     pub(crate) fn new(threads: usize) -> Pool {
         let queue = TaskQueue { sets: VecDeque::new(), closed: false, active: threads.max(1) };
-        let shared = Arc::new(Shared { queue: Mutex::new(queue), work: Condvar::new() });
+        let shared = Arc::new(PoolState { queue: Mutex::new(queue), work: Condvar::new() });
         let threads = (0..threads.max(1))
             .map(|index| {
                 let shared = shared.clone();
@@ -144,7 +144,7 @@ impl Drop for Pool {
     }
 }
 
-impl Shared {
+impl PoolState {
     fn work(&self, worker: usize) {
         while let Some((set, index)) = self.claim(worker) {
             let result = guarded(set.task, worker, index);

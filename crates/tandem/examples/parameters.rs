@@ -1,6 +1,6 @@
 //! Values in a statement's `$1`, `$2` …: typed, never pasted into the text.
 
-use tandem::{Class, Result, Session, Value, arrow::array::AsArray, arrow::datatypes::Int64Type};
+use tandem::{Class, Parameter, Result, Session, arrow::array::AsArray, arrow::datatypes::Int64Type};
 
 /// Runs the example.
 pub fn main() -> Result<()> {
@@ -10,7 +10,7 @@ pub fn main() -> Result<()> {
         .sql("INSERT INTO people VALUES ($1, $2, $3)")
         .bind("Ada'; DROP TABLE people; --")
         .bind(36)
-        .bind(Value::date(-56_270))
+        .bind(Parameter::date(-56_270))
         .collect()?;
 
     let count = session

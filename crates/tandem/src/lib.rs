@@ -14,14 +14,14 @@
 //! ```
 //!
 //! # Blocking and async
-//! The work is done on the session's own threads. [`Query::collect`] and [`Query::batches`] wait for it, in any program;
-//! [`Query::stream`] and awaiting the query suit an async one, with any executor. Registering files blocks for as long as
+//! The work is done on the session's own threads. [`SqlQuery::collect`] and [`SqlQuery::batches`] wait for it, in any program;
+//! [`SqlQuery::stream`] and awaiting the query suit an async one, with any executor. Registering files blocks for as long as
 //! their footers take to read.
 //!
 //! `docs/05-embedding.md` in the repository is the guide; its snippets come from the programs in this crate's `examples`.
 
 pub use tandem_engine::{
-    Argument, BatchStream, Batches, Cancel, Class, ColumnInfo, Config, DeviceOptions, Devices, Error, KernelCache,
-    Mode, Native, OnFallback, PipelineReport, Progress, Query, Report, Result, Returned, ScalarFunction, Session,
-    SessionBuilder, TableInfo, TableKind, Text, Transfer, Value, Where, arrow,
+    BatchStream, Batches, Cancel, Class, ColumnInfo, Config, DeviceOptions, Devices, Error, FunctionArgument,
+    KernelCache, Mode, Native, OnFallback, Parameter, PipelineReport, Progress, Report, Result, Returned,
+    ScalarFunction, Session, SessionBuilder, SqlQuery, TableInfo, TableKind, Text, Transfer, Where, arrow,
 };

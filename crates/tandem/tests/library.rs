@@ -6,7 +6,7 @@ use futures::StreamExt;
 use tandem::arrow::array::{ArrayRef, AsArray, Int32Array, Int64Array, ListArray, RecordBatch};
 use tandem::arrow::datatypes::{DataType, Int32Type, Int64Type};
 use tandem::arrow::util::display::{ArrayFormatter, FormatOptions};
-use tandem::{Cancel, Class, Error, Mode, OnFallback, Query, Result, Session, Value, Where};
+use tandem::{Cancel, Class, Error, Mode, OnFallback, Parameter, Result, Session, SqlQuery, Where};
 
 fn session() -> Session {
     Session::builder().threads(2).build().expect("a session starts")
@@ -22,7 +22,7 @@ fn filled() -> Session {
 }
 
 /// Returns the rows of a query as text, values separated by bars.
-fn run(query: Query) -> Vec<String> {
+fn run(query: SqlQuery) -> Vec<String> {
     text(&query.collect().expect("it runs"))
 }
 
@@ -42,7 +42,7 @@ fn text(batches: &[RecordBatch]) -> Vec<String> {
     rows
 }
 
-fn refused(query: Query) -> Error {
+fn refused(query: SqlQuery) -> Error {
     let error = query.collect().expect_err("it is refused");
     assert!(!error.message.contains('\n'), "{error}");
     error
@@ -51,19 +51,19 @@ fn refused(query: Query) -> Error {
 #[test]
 fn parameters_take_values_of_their_kind() {
     let session = filled();
-    let count = |condition: &str, value: Value| {
+    let count = |condition: &str, value: Parameter| {
         run(session.sql(format!("SELECT count(*) FROM t WHERE {condition}")).bind(value)).concat()
     };
     assert_eq!(count("n > $1", 7i64.into()), "3");
     assert_eq!(count("n > $1", 7u8.into()), "3");
     assert_eq!(count("n > $1", 7.5.into()), "3");
     assert_eq!(count("n > $1", None::<i32>.into()), "0");
-    assert_eq!(count("n > $1", Value::null()), "0");
+    assert_eq!(count("n > $1", Parameter::null()), "0");
     assert_eq!(count("s = $1", "text3".into()), "1");
     assert_eq!(count("s LIKE $1", "text1%".to_string().into()), "2");
     assert_eq!(count("d < $1", "2024-01-05".into()), "3");
-    assert_eq!(count("d < $1", Value::date(19_727)), "3");
-    assert_eq!(count("m = $1", Value::decimal(300, 10, 2)), "1");
+    assert_eq!(count("d < $1", Parameter::date(19_727)), "3");
+    assert_eq!(count("m = $1", Parameter::decimal(300, 10, 2)), "1");
     assert_eq!(count("m >= $1", 3.into()), "8");
     assert_eq!(count("n IN ($1, 2, 3)", 9.into()), "3");
     assert_eq!(count("n = (SELECT max(n) FROM t WHERE n < $1)", 5.into()), "1");
@@ -80,7 +80,7 @@ fn parameters_take_values_of_their_kind() {
 #[test]
 fn parameters_that_do_not_fit_are_one_sentence() {
     let session = filled();
-    let wrong = |query: Query, words: &[&str]| {
+    let wrong = |query: SqlQuery, words: &[&str]| {
         let error = refused(query);
         assert_eq!(error.class, Class::Input, "{error}");
         assert!(words.iter().all(|word| error.message.contains(word)), "{error}");

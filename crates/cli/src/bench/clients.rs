@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{own::Own, suite::Query};
+use super::{own::Own, suite::BenchQuery};
 
 /// What several clients saw.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,8 +55,8 @@ impl Clients {
 ///
 /// # Errors
 /// One sentence of why a query failed.
-pub fn measure(own: &Own, queries: &[Query], clients: usize, repeat: u32) -> Result<Clients, String> {
-    let time = |query: &Query| own.execute(query).map(|(_, time, _)| time);
+pub fn measure(own: &Own, queries: &[BenchQuery], clients: usize, repeat: u32) -> Result<Clients, String> {
+    let time = |query: &BenchQuery| own.execute(query).map(|(_, time, _)| time);
     let mut alone = vec![Duration::ZERO; queries.len()];
     for round in 0..=repeat {
         for (query, sum) in queries.iter().zip(&mut alone) {
@@ -87,7 +87,7 @@ pub fn measure(own: &Own, queries: &[Query], clients: usize, repeat: u32) -> Res
 
 /// Makes figures of times: alone of each query, and of each statement of all clients with the time that all took.
 fn summarize(
-    queries: &[Query],
+    queries: &[BenchQuery],
     clients: usize,
     alone: &[Duration],
     took: &[(usize, Duration)],
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn shares_are_of_the_time_alone() {
-        let queries = ["a", "b"].map(|name| Query { name, sql: "" });
+        let queries = ["a", "b"].map(|name| BenchQuery { name, sql: "" });
         let alone = [1, 3].map(Duration::from_secs);
         // Two clients, twice as long each but for one statement of `a`.
         let took = [(0, 2), (1, 6), (0, 4), (1, 6)].map(|(at, seconds)| (at, Duration::from_secs(seconds)));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::suite::Query;
+use super::suite::BenchQuery;
 
 /// The rows of a result, values as text.
 pub type Rows = Vec<Vec<Option<String>>>;
@@ -26,12 +26,12 @@ pub trait Contender {
     /// Returns its version.
     fn version(&self) -> &str;
     /// Tells whether it has this query at all.
-    fn has(&self, _query: &Query) -> bool {
+    fn has(&self, _query: &BenchQuery) -> bool {
         true
     }
     /// Runs a query.
     ///
     /// # Errors
     /// One sentence of why not.
-    fn run(&mut self, query: &Query) -> Result<Answer, String>;
+    fn run(&mut self, query: &BenchQuery) -> Result<Answer, String>;
 }

@@ -17,7 +17,7 @@ use parquet::{
 use tandem_column::{Field, LoadOptions, Loader, PartBuilder, Table};
 use tandem_generator::GeneratorOptions;
 
-use super::suite::{Query, Suite, mentioned};
+use super::suite::{BenchQuery, Suite, mentioned};
 use crate::{failure::Failure, generate::RowCounter};
 
 /// A table's file and the columns of it that the queries read.
@@ -41,7 +41,7 @@ pub fn prepare(
     suite: Suite,
     options: &GeneratorOptions,
     dir: &Path,
-    queries: &[Query],
+    queries: &[BenchQuery],
 ) -> Result<Vec<TableData>, Failure> {
     let path = |name: &str| dir.join(format!("{name}.parquet"));
     if suite.tables().iter().any(|name| !path(name).is_file()) {
@@ -54,7 +54,7 @@ pub fn prepare(
 }
 
 impl TableData {
-    fn open(name: &'static str, path: &Path, queries: &[Query]) -> Result<TableData, Failure> {
+    fn open(name: &'static str, path: &Path, queries: &[BenchQuery]) -> Result<TableData, Failure> {
         let wrong = |error: &dyn std::fmt::Display| {
             let path = path.display();
             Failure::Statement(format!(
@@ -66,7 +66,7 @@ impl TableData {
         let metadata = ArrowReaderMetadata::load(&file, Default::default()).map_err(|e| wrong(&e))?;
         let names: Vec<String> = metadata.schema().fields().iter().map(|field| field.name().clone()).collect();
         // Tables may have columns of the same name.
-        let reading: Vec<Query> = queries.iter().filter(|query| query.mentions(name)).copied().collect();
+        let reading: Vec<BenchQuery> = queries.iter().filter(|query| query.mentions(name)).copied().collect();
         let columns = mentioned(&names, &reading);
         let rows = metadata.metadata().file_metadata().num_rows() as usize;
         let width = |name: &String| {

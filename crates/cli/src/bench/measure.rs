@@ -11,7 +11,7 @@ use std::{
 use super::{
     compare::compare,
     contender::{Contender, Rows},
-    suite::Query,
+    suite::BenchQuery,
 };
 
 /// What one contender did with one query.
@@ -47,7 +47,7 @@ impl Outcome {
 const SETTLE: Duration = Duration::from_millis(20);
 
 /// Runs every query on every contender, and `repeat` times more. Outcomes are by query, then contender.
-pub fn measure(contenders: &mut [Box<dyn Contender>], queries: &[Query], repeat: u32) -> Vec<Vec<Outcome>> {
+pub fn measure(contenders: &mut [Box<dyn Contender>], queries: &[BenchQuery], repeat: u32) -> Vec<Vec<Outcome>> {
     let mut outcomes = vec![vec![Outcome::default(); contenders.len()]; queries.len()];
     let status = Status::new();
     for round in 0..=repeat {
@@ -153,7 +153,7 @@ mod tests {
         fn version(&self) -> &str {
             "1"
         }
-        fn run(&mut self, _: &Query) -> Result<Answer, String> {
+        fn run(&mut self, _: &BenchQuery) -> Result<Answer, String> {
             let rows = vec![vec![Some(self.1?.to_string())]];
             Ok(Answer { time: Duration::from_millis(2), rows, places: None, notes: Vec::new() })
         }
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn failures_and_differences_are_kept_and_have_no_time() {
-        let query = Query { name: "1", sql: "select 1" };
+        let query = BenchQuery { name: "1", sql: "select 1" };
         let fakes = [Ok("1"), Ok("1"), Ok("2"), Err("no")];
         let mut contenders: Vec<Box<dyn Contender>> =
             fakes.into_iter().map(|answer| Box::new(Fake("fake", answer)) as Box<dyn Contender>).collect();

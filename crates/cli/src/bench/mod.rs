@@ -157,7 +157,7 @@ pub fn run(arguments: BenchArguments, devices: &Arc<Devices>) -> Result<(), Fail
 /// Runs the benchmark on data of one size.
 fn run_size(
     suite: Suite,
-    queries: Vec<suite::Query>,
+    queries: Vec<suite::BenchQuery>,
     arguments: &BenchArguments,
     options: &GeneratorOptions,
     available: &Arc<Devices>,

@@ -16,7 +16,7 @@ use tandem_limit::{Arrays, Cell};
 use super::{
     contender::{Answer, Contender, Rows},
     data::TableData,
-    suite::Query,
+    suite::BenchQuery,
 };
 
 /// Our session as a contender.
@@ -65,7 +65,7 @@ impl Own {
     ///
     /// # Errors
     /// One sentence of why the query failed.
-    pub fn execute(&self, query: &Query) -> Result<(Vec<RecordBatch>, Duration, Arc<Report>), String> {
+    pub fn execute(&self, query: &BenchQuery) -> Result<(Vec<RecordBatch>, Duration, Arc<Report>), String> {
         if self.cold {
             self.session.clear_cache();
         }
@@ -85,7 +85,7 @@ impl Contender for Own {
         env!("CARGO_PKG_VERSION")
     }
 
-    fn run(&mut self, query: &Query) -> Result<Answer, String> {
+    fn run(&mut self, query: &BenchQuery) -> Result<Answer, String> {
         let (batches, time, report) = self.execute(query)?;
         let rows = rows(&batches).map_err(|error| error.to_string())?;
         Ok(Answer { time, rows, places: Some(report.places()), notes: report.fallbacks() })
@@ -125,11 +125,11 @@ impl Contender for Limit {
     fn version(&self) -> &str {
         env!("CARGO_PKG_VERSION")
     }
-    fn has(&self, query: &Query) -> bool {
+    fn has(&self, query: &BenchQuery) -> bool {
         tandem_limit::QUERIES.contains(&query.name)
     }
 
-    fn run(&mut self, query: &Query) -> Result<Answer, String> {
+    fn run(&mut self, query: &BenchQuery) -> Result<Answer, String> {
         let (rows, time): (_, Duration) =
             tandem_limit::run(query.name, &self.arrays, self.threads).ok_or("there is no loop for it")?;
         let text = |cell: Cell| match cell {

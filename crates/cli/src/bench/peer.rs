@@ -14,7 +14,7 @@ use super::{
     Storage,
     contender::{Answer, Contender, Rows},
     data::TableData,
-    suite::Query,
+    suite::BenchQuery,
     venv::Venv,
 };
 
@@ -166,7 +166,7 @@ impl Contender for Peer {
         &self.version
     }
 
-    fn run(&mut self, query: &Query) -> Result<Answer, String> {
+    fn run(&mut self, query: &BenchQuery) -> Result<Answer, String> {
         let timeout = self.timeout;
         let mut reply = self.ask(&json!({"op": "run", "query": query.name, "sql": query.sql}), timeout)?;
         let seconds = reply["seconds"].as_f64().ok_or("the worker's answer has no time")?;

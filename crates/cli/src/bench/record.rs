@@ -8,7 +8,7 @@ use super::{
     clients::Clients,
     machine::Machine,
     measure::Outcome,
-    suite::{Query, Size},
+    suite::{BenchQuery, Size},
 };
 
 /// Our name among the contenders.
@@ -45,7 +45,7 @@ pub struct Record {
     /// Engines that took no part, and why.
     pub skipped: Vec<(String, String)>,
     /// The queries.
-    pub queries: Vec<Query>,
+    pub queries: Vec<BenchQuery>,
     /// What came out, by query, then contender.
     pub outcomes: Vec<Vec<Outcome>>,
     /// What several clients saw, where there were some.

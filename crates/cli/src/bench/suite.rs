@@ -11,14 +11,14 @@ use crate::format::grid::thousands;
 
 /// One query of a suite.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Query {
+pub struct BenchQuery {
     /// Its name, as `1.1` or `13`.
     pub name: &'static str,
     /// Its text, without a semicolon.
     pub sql: &'static str,
 }
 
-impl Query {
+impl BenchQuery {
     /// Tells whether the text has a name as a whole word.
     pub fn mentions(&self, name: &str) -> bool {
         self.sql.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word.eq_ignore_ascii_case(name))
@@ -117,9 +117,9 @@ impl Suite {
     }
 
     /// Returns all queries, in order.
-    pub fn queries(self) -> Vec<Query> {
+    pub fn queries(self) -> Vec<BenchQuery> {
         let texts = self.definition().queries;
-        texts.iter().map(|&(name, text)| Query { name, sql: text.trim().trim_end_matches(';') }).collect()
+        texts.iter().map(|&(name, text)| BenchQuery { name, sql: text.trim().trim_end_matches(';') }).collect()
     }
 
     /// Returns the names of the tables.
@@ -169,12 +169,12 @@ impl Suite {
     ///
     /// # Errors
     /// The first name that chooses nothing.
-    pub fn choose(self, names: &[String]) -> Result<Vec<Query>, String> {
+    pub fn choose(self, names: &[String]) -> Result<Vec<BenchQuery>, String> {
         let all = self.queries();
         if names.is_empty() {
             return Ok(all);
         }
-        let matches = |query: &Query, name: &str| {
+        let matches = |query: &BenchQuery, name: &str| {
             query.name == name || query.name.split_once('.').is_some_and(|(flight, _)| flight == name)
         };
         if let Some(unknown) = names.iter().find(|name| !all.iter().any(|query| matches(query, name))) {
@@ -213,7 +213,7 @@ impl fmt::Display for Size {
 }
 
 /// Keeps the names that any of the queries mentions: columns that no query reads need not be held.
-pub fn mentioned(names: &[String], queries: &[Query]) -> Vec<String> {
+pub fn mentioned(names: &[String], queries: &[BenchQuery]) -> Vec<String> {
     let mentions = |name: &&String| queries.iter().any(|query| query.mentions(name));
     let kept: Vec<String> = names.iter().filter(mentions).cloned().collect();
     // A table that is only counted still needs a column.

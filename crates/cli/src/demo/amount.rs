@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tandem_engine::Table;
 
-use crate::bench::suite::{Query, mentioned};
+use crate::bench::suite::{BenchQuery, mentioned};
 
 /// The resident tables by name.
 pub type Tables = Vec<(String, Arc<Table>)>;
@@ -20,7 +20,7 @@ pub struct Amount {
 
 impl Amount {
     /// Adds up the tables and columns that a query names.
-    pub fn of(query: &Query, tables: &Tables) -> Amount {
+    pub fn of(query: &BenchQuery, tables: &Tables) -> Amount {
         let query = std::slice::from_ref(query);
         let names: Vec<String> = tables.iter().map(|(name, _)| name.clone()).collect();
         let named = mentioned(&names, query);
@@ -59,7 +59,7 @@ mod tests {
             ("one".to_owned(), table(["c", "d"], 100)),
             ("two".to_owned(), table(["e", "f"], 50)),
         ];
-        let query = Query { name: "1", sql: "select sum(a) from fact, one where b = d" };
+        let query = BenchQuery { name: "1", sql: "select sum(a) from fact, one where b = d" };
         let bytes = |table: usize, column: usize| tables[table].1.parts[0].columns[column].byte_len();
         let bytes = bytes(0, 0) + bytes(0, 1) + bytes(1, 1);
         assert_eq!(Amount::of(&query, &tables), Amount { rows: 300, bytes });

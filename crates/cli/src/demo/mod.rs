@@ -22,7 +22,7 @@ use tandem_generator::GeneratorOptions;
 use crate::{
     bench::{
         measure::add_missing,
-        suite::{Query, Suite},
+        suite::{BenchQuery, Suite},
     },
     failure::Failure,
     format::grid,
@@ -121,7 +121,7 @@ pub fn run(arguments: &DemoArguments, devices: &Arc<Devices>) -> Result<(), Fail
 }
 
 /// Runs one query in each mode in turn, and compares the rows with those of DataFusion alone.
-fn measure(query: &Query, modes: &[Mode], session: &Session, amount: Amount) -> Result<Line, Failure> {
+fn measure(query: &BenchQuery, modes: &[Mode], session: &Session, amount: Amount) -> Result<Line, Failure> {
     session.set_mode(Mode::Host);
     let expected = sorted_rows(&execute(session, query)?.0)?;
     let run = || Run { time: Duration::MAX, places: Vec::new(), reasons: Vec::new(), equal: true };
@@ -146,7 +146,7 @@ fn measure(query: &Query, modes: &[Mode], session: &Session, amount: Amount) -> 
     Ok(line)
 }
 
-fn execute(session: &Session, query: &Query) -> Result<(Vec<RecordBatch>, Arc<Report>), Failure> {
+fn execute(session: &Session, query: &BenchQuery) -> Result<(Vec<RecordBatch>, Arc<Report>), Failure> {
     let query = session.sql(query.sql);
     let report = query.report();
     Ok((query.collect()?, report))

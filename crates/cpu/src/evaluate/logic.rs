@@ -47,18 +47,18 @@ pub(super) fn is_null(evaluator: &Evaluator<'_>, input: &Expr) -> Result<Operand
 }
 
 /// A boolean operand as a value and a validity per row, or one for all rows.
-enum Truth {
+enum Outcomes {
     Constant(Option<u8>),
     Rows { values: Vec<u8>, valid: Option<Vec<u8>> },
 }
 
-fn truth(operand: Operand) -> Truth {
+fn truth(operand: Operand) -> Outcomes {
     match operand {
-        Operand::Constant(Value::Boolean(value)) => Truth::Constant(Some(value.into())),
-        Operand::Constant(_) => Truth::Constant(None),
+        Operand::Constant(Value::Boolean(value)) => Outcomes::Constant(Some(value.into())),
+        Operand::Constant(_) => Outcomes::Constant(None),
         Operand::Vector(vector) => match &vector.values {
-            Values::Boolean(values) => Truth::Rows { values: values.clone(), valid: vector.valid.clone() },
-            _ => Truth::Constant(None), // an untyped NULL
+            Values::Boolean(values) => Outcomes::Rows { values: values.clone(), valid: vector.valid.clone() },
+            _ => Outcomes::Constant(None), // an untyped NULL
         },
     }
 }
@@ -75,23 +75,23 @@ struct State {
 
 impl State {
     /// Takes one operand of all rows, or of those at `positions`.
-    fn take(&mut self, truth: Truth, decisive: u8, positions: Option<&[u32]>) {
+    fn take(&mut self, truth: Outcomes, decisive: u8, positions: Option<&[u32]>) {
         let rows = self.decided.len();
         let each: &mut dyn Iterator<Item = usize> = match positions {
             Some(positions) => &mut positions.iter().map(|&position| position as usize),
             None => &mut (0..rows),
         };
         match truth {
-            Truth::Constant(Some(value)) if value != decisive => {}
-            Truth::Constant(Some(_)) => each.for_each(|row| {
+            Outcomes::Constant(Some(value)) if value != decisive => {}
+            Outcomes::Constant(Some(_)) => each.for_each(|row| {
                 self.decided[row] = 1;
                 self.neutral[row] = 0;
             }),
-            Truth::Constant(None) => {
+            Outcomes::Constant(None) => {
                 self.nulls = true;
                 each.for_each(|row| self.neutral[row] = 0);
             }
-            Truth::Rows { values, valid } => {
+            Outcomes::Rows { values, valid } => {
                 self.nulls |= valid.is_some();
                 let values = if decisive == 1 { values } else { map(&values, |value| value ^ 1) };
                 match (positions, valid) {
@@ -133,14 +133,14 @@ fn connect(evaluator: &Evaluator<'_>, operands: &[Expr], decisive: u8) -> Result
     for operand in operands {
         match &mut state {
             None => match truth(evaluator.operand(operand)?) {
-                Truth::Constant(Some(value)) if value == decisive => {
+                Outcomes::Constant(Some(value)) if value == decisive => {
                     return Ok(Operand::Constant(Value::Boolean(decisive == 1)));
                 }
-                Truth::Constant(value) => null |= value.is_none(),
+                Outcomes::Constant(value) => null |= value.is_none(),
                 rows_truth => {
                     let mut first = State { decided: vec![0; rows], neutral: vec![1; rows], nulls: null };
                     if null {
-                        first.take(Truth::Constant(None), decisive, None);
+                        first.take(Outcomes::Constant(None), decisive, None);
                     }
                     first.take(rows_truth, decisive, None);
                     state = Some(first);

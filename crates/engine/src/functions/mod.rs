@@ -18,7 +18,7 @@ use tandem_column::{guarded, panic_text};
 use crate::error::IntoHost;
 use crate::{Error, Result};
 pub(crate) use date_diff::{date_diff, date_field};
-pub use typed::{Argument, Native, Returned, ScalarFunction, Text};
+pub use typed::{FunctionArgument, Native, Returned, ScalarFunction, Text};
 
 /// Makes DataFusion's function of one that maps arrays to an array.
 pub(crate) fn array_function(

@@ -36,7 +36,7 @@ pub trait Native: Sized {
 }
 
 /// A value that a closure takes as it is.
-pub trait Argument: Native + Copy {
+pub trait FunctionArgument: Native + Copy {
     /// Returns the value of a row.
     #[doc(hidden)]
     fn at(array: &ArrayRef, row: usize) -> Self;
@@ -85,19 +85,19 @@ native! {
     String, Utf8, StringArray;
 }
 
-impl Argument for i64 {
+impl FunctionArgument for i64 {
     fn at(array: &ArrayRef, row: usize) -> i64 {
         array.as_primitive::<Int64Type>().value(row)
     }
 }
 
-impl Argument for f64 {
+impl FunctionArgument for f64 {
     fn at(array: &ArrayRef, row: usize) -> f64 {
         array.as_primitive::<Float64Type>().value(row)
     }
 }
 
-impl Argument for bool {
+impl FunctionArgument for bool {
     fn at(array: &ArrayRef, row: usize) -> bool {
         array.as_boolean().value(row)
     }
@@ -145,7 +145,7 @@ macro_rules! functions {
         where
             Function: Fn($($native),*) -> R + Send + Sync + 'static,
             R: Returned,
-            $($generic: Argument,)*
+            $($generic: FunctionArgument,)*
         {
             fn arguments() -> Vec<DataType> {
                 vec![$($stands::kind()),*]

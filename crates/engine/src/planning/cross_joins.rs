@@ -88,7 +88,7 @@ fn has_cross_join(plan: &LogicalPlan) -> bool {
 
 /// A region taken apart.
 #[derive(Default)]
-struct Region {
+struct CrossJoinRegion {
     inputs: Vec<LogicalPlan>,
     /// Equalities, and the inputs of their sides.
     keys: Vec<[(usize, Expr); 2]>,
@@ -98,7 +98,7 @@ struct Region {
 /// Puts a region together so that each input is joined by all equalities with those before it, where there are any.
 fn put_together(plan: LogicalPlan) -> Result<LogicalPlan> {
     let schema = plan.schema().clone();
-    let (mut region, mut equalities) = (Region::default(), Vec::new());
+    let (mut region, mut equalities) = (CrossJoinRegion::default(), Vec::new());
     let joins = match plan {
         LogicalPlan::Filter(filter) => {
             region.conditions = split_conjunction_owned(filter.predicate);
@@ -108,7 +108,7 @@ fn put_together(plan: LogicalPlan) -> Result<LogicalPlan> {
     };
     region.take(joins, &mut equalities)?;
     region.find_keys(equalities);
-    let Region { inputs, keys, conditions } = region;
+    let CrossJoinRegion { inputs, keys, conditions } = region;
 
     let mut near = vec![Vec::new(); inputs.len()];
     for (at, key) in keys.iter().enumerate() {
@@ -162,7 +162,7 @@ fn inner_join(left: LogicalPlan, right: LogicalPlan, on: Vec<(Expr, Expr)>) -> R
     }))
 }
 
-impl Region {
+impl CrossJoinRegion {
     /// Takes joins apart; what is below them is rewritten on its own.
     fn take(&mut self, plan: LogicalPlan, equalities: &mut Vec<(Expr, Expr)>) -> Result<()> {
         match plan {

@@ -36,7 +36,7 @@ use crate::execution::memory::BudgetPool;
 use crate::execution::staging::{StagedFile, Unfinished};
 use crate::planning::cross_joins::CrossJoins;
 use crate::planning::overflow::{CheckedArithmetic, CheckedConstants};
-use crate::sql::parameters::Value;
+use crate::sql::parameters::Parameter;
 use crate::sql::statement::Statement;
 use crate::sql::{run, syntax};
 use crate::tables::catalog::Tables;
@@ -47,7 +47,7 @@ use crate::testing::Switches;
 use crate::{Config, Error, Mode, OnFallback, Report};
 pub use builder::SessionBuilder;
 use query::wait;
-pub use query::{Batches, Query};
+pub use query::{Batches, SqlQuery};
 
 /// A session. Clones share everything.
 #[derive(Clone)]
@@ -133,15 +133,15 @@ impl Session {
     }
 
     /// Makes a statement of SQL text, which runs when its result is asked for.
-    pub fn sql(&self, sql: impl Into<String>) -> Query {
-        Query::new(self.clone(), sql.into())
+    pub fn sql(&self, sql: impl Into<String>) -> SqlQuery {
+        SqlQuery::new(self.clone(), sql.into())
     }
 
     /// Runs a statement up to the point where rows are read.
     async fn start(
         &self,
         sql: String,
-        values: Vec<Value>,
+        values: Vec<Parameter>,
         cancel: &Cancel,
         report: Arc<Report>,
     ) -> Result<BatchStream, Error> {
@@ -217,7 +217,7 @@ impl Session {
 }
 
 impl Inner {
-    fn statement(&self, stop: &Stop, values: Vec<Value>, report: Arc<Report>) -> Result<Statement, Error> {
+    fn statement(&self, stop: &Stop, values: Vec<Parameter>, report: Arc<Report>) -> Result<Statement, Error> {
         let config = self.config.read().clone();
         let devices = if config.mode == Mode::Gpu { self.devices.chosen()? } else { Vec::new() };
         Ok(Statement {

@@ -1,7 +1,7 @@
 //! A statement that is to run: its text, parameters, and what watches it; and its result as a stream or an iterator.
 //!
 //! The work happens on the session's own threads whichever way the result is read, so a caller needs no async runtime:
-//! [`Query::collect`] and [`Query::batches`] block, [`Query::stream`] and awaiting the query do not.
+//! [`SqlQuery::collect`] and [`SqlQuery::batches`] block, [`SqlQuery::stream`] and awaiting the query do not.
 
 use std::future::{Future, IntoFuture};
 use std::pin::pin;
@@ -18,7 +18,7 @@ use tandem_runtime::Cancel;
 
 use super::Session;
 use crate::execution::host::BatchStream;
-use crate::sql::parameters::Value;
+use crate::sql::parameters::Parameter;
 use crate::{Report, Result};
 
 /// A statement that has not started.
@@ -31,27 +31,27 @@ use crate::{Report, Result};
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "a statement runs when its result is asked for: collect(), batches(), stream() or .await"]
-pub struct Query {
+pub struct SqlQuery {
     session: Session,
     sql: String,
-    values: Vec<Value>,
+    values: Vec<Parameter>,
     cancel: Cancel,
     report: Arc<Report>,
 }
 
-impl Query {
-    pub(super) fn new(session: Session, sql: String) -> Query {
-        Query { session, sql, values: Vec::new(), cancel: Cancel::new(), report: Arc::default() }
+impl SqlQuery {
+    pub(super) fn new(session: Session, sql: String) -> SqlQuery {
+        SqlQuery { session, sql, values: Vec::new(), cancel: Cancel::new(), report: Arc::default() }
     }
 
     /// Gives the next parameter its value: the first call `$1`, the second `$2`.
-    pub fn bind(mut self, value: impl Into<Value>) -> Self {
+    pub fn bind(mut self, value: impl Into<Parameter>) -> Self {
         self.values.push(value.into());
         self
     }
 
     /// Gives the next parameters their values, in order.
-    pub fn parameters<V: Into<Value>>(mut self, values: impl IntoIterator<Item = V>) -> Self {
+    pub fn parameters<V: Into<Parameter>>(mut self, values: impl IntoIterator<Item = V>) -> Self {
         self.values.extend(values.into_iter().map(Into::into));
         self
     }
@@ -95,11 +95,11 @@ impl Query {
     }
 }
 
-impl IntoFuture for Query {
+impl IntoFuture for SqlQuery {
     type Output = Result<Vec<RecordBatch>>;
     type IntoFuture = BoxFuture<'static, Self::Output>;
 
-    /// Runs the statement and returns its rows, as [`Query::collect`] does, without blocking the thread.
+    /// Runs the statement and returns its rows, as [`SqlQuery::collect`] does, without blocking the thread.
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move { self.stream().await?.try_collect().await })
     }

@@ -18,37 +18,37 @@ use crate::{Error, Result};
 /// A value for a parameter. Made from Rust's own types, `Option` of them for null, or by name for those that Rust lacks.
 ///
 /// ```
-/// use tandem_engine::Value;
+/// use tandem_engine::Parameter;
 ///
-/// let values = [Value::from(7i64), Value::from("red"), Value::from(None::<f64>), Value::date(20_000)];
+/// let values = [Parameter::from(7i64), Parameter::from("red"), Parameter::from(None::<f64>), Parameter::date(20_000)];
 /// assert_eq!(values.map(|value| value.to_string()), ["7", "red", "NULL", "2024-10-04"]);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Value(ScalarValue);
+pub struct Parameter(ScalarValue);
 
-impl Value {
+impl Parameter {
     /// Makes a null that takes whatever type the statement needs.
-    pub fn null() -> Value {
-        Value(ScalarValue::Null)
+    pub fn null() -> Parameter {
+        Parameter(ScalarValue::Null)
     }
 
     /// Makes a date from days since 1970-01-01.
-    pub fn date(days: i32) -> Value {
-        Value(ScalarValue::Date32(Some(days)))
+    pub fn date(days: i32) -> Parameter {
+        Parameter(ScalarValue::Date32(Some(days)))
     }
 
     /// Makes a timestamp without a time zone from microseconds since 1970-01-01 00:00.
-    pub fn timestamp(microseconds: i64) -> Value {
-        Value(ScalarValue::TimestampMicrosecond(Some(microseconds), None))
+    pub fn timestamp(microseconds: i64) -> Parameter {
+        Parameter(ScalarValue::TimestampMicrosecond(Some(microseconds), None))
     }
 
     /// Makes a decimal: `units` times ten to the power of minus `scale`.
-    pub fn decimal(units: i128, precision: u8, scale: i8) -> Value {
-        Value(ScalarValue::Decimal128(Some(units), precision, scale))
+    pub fn decimal(units: i128, precision: u8, scale: i8) -> Parameter {
+        Parameter(ScalarValue::Decimal128(Some(units), precision, scale))
     }
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for Parameter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)
     }
@@ -56,15 +56,15 @@ impl fmt::Display for Value {
 
 macro_rules! value_from {
     ($($native:ty => $scalar:ident),* $(,)?) => {$(
-        impl From<$native> for Value {
-            fn from(value: $native) -> Value {
-                Value(ScalarValue::$scalar(Some(value.into())))
+        impl From<$native> for Parameter {
+            fn from(value: $native) -> Parameter {
+                Parameter(ScalarValue::$scalar(Some(value.into())))
             }
         }
 
-        impl From<Option<$native>> for Value {
-            fn from(value: Option<$native>) -> Value {
-                Value(ScalarValue::$scalar(value.map(Into::into)))
+        impl From<Option<$native>> for Parameter {
+            fn from(value: Option<$native>) -> Parameter {
+                Parameter(ScalarValue::$scalar(value.map(Into::into)))
             }
         }
     )*};
@@ -79,7 +79,7 @@ value_from! {
 ///
 /// # Errors
 /// If there are too few or too many values, or one is not of its parameter's kind.
-pub(crate) fn bind(plan: LogicalPlan, values: &[Value]) -> Result<LogicalPlan> {
+pub(crate) fn bind(plan: LogicalPlan, values: &[Parameter]) -> Result<LogicalPlan> {
     // The parameters of what is only prepared get their values from EXECUTE.
     if matches!(plan, LogicalPlan::Statement(PlanStatement::Prepare(_))) && values.is_empty() {
         return Ok(plan);
@@ -99,7 +99,7 @@ pub(crate) fn bind(plan: LogicalPlan, values: &[Value]) -> Result<LogicalPlan> {
         return Ok(plan);
     }
     let mut bound = Vec::with_capacity(values.len());
-    for (position, Value(value)) in values.iter().enumerate() {
+    for (position, Parameter(value)) in values.iter().enumerate() {
         let kinds = parameters.get(&(position + 1)).map_or(&[][..], Vec::as_slice);
         for kind in kinds {
             if !fits(value, kind) {

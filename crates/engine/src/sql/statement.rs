@@ -16,7 +16,7 @@ use tandem_scan::{ColumnCache, FileTable, Hold, Loading};
 use crate::execution::host::Stop;
 use crate::planning::reason::Reason;
 use crate::planning::table_stats::{TableResolver, TableStats};
-use crate::sql::parameters::Value;
+use crate::sql::parameters::Parameter;
 use crate::tables::files::FileProvider;
 use crate::tables::resident::ResidentTable;
 use crate::testing::Switches;
@@ -33,7 +33,7 @@ pub(crate) struct Statement {
     pub(crate) config: Config,
     pub(crate) switches: Switches,
     /// The values of its parameters.
-    pub(crate) values: Vec<Value>,
+    pub(crate) values: Vec<Parameter>,
     /// The devices that pipelines are to run on.
     pub(crate) devices: Vec<Arc<Accelerator>>,
     /// A pipeline that does not run on them fails the statement.

@@ -21,7 +21,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use crate::Error;
 use crate::error::IntoHost;
 use crate::execution::staging::{StagedExec, StagingUrl, WriteTarget, random_name};
-use crate::tables::provider_future::{Planning, boxed};
+use crate::tables::provider_future::{PlanFuture, boxed};
 
 /// Makes tables as another factory does, whose INSERT is staged.
 #[derive(Debug)]
@@ -128,7 +128,7 @@ impl TableProvider for ExternalTable {
         projection: Option<&'p Vec<usize>>,
         filters: &'f [Expr],
         limit: Option<usize>,
-    ) -> Planning<'a> {
+    ) -> PlanFuture<'a> {
         self.table.scan(state, projection, filters, limit)
     }
 
@@ -145,7 +145,7 @@ impl TableProvider for ExternalTable {
         state: &'c dyn Session,
         input: Arc<dyn ExecutionPlan>,
         operation: InsertOp,
-    ) -> Planning<'a> {
+    ) -> PlanFuture<'a> {
         boxed(self.insert(state, input, operation))
     }
 }

@@ -32,7 +32,7 @@ use crate::error::wording::file_error;
 use crate::error::{FromHost, IntoHost};
 use crate::execution::host::panicked;
 use crate::tables::location::{FileKind, Location};
-use crate::tables::provider_future::{Planning, boxed, ready};
+use crate::tables::provider_future::{PlanFuture, boxed, ready};
 use crate::{Class, Error};
 
 /// A table of files.
@@ -244,7 +244,7 @@ impl TableProvider for FileProvider {
         projection: Option<&'p Vec<usize>>,
         filters: &'f [Expr],
         limit: Option<usize>,
-    ) -> Planning<'a> {
+    ) -> PlanFuture<'a> {
         let listing = self.opened().listing.clone();
         boxed(async move { listing.scan(state, projection, filters, limit).await })
     }
@@ -262,7 +262,7 @@ impl TableProvider for FileProvider {
         _state: &'c dyn Session,
         _input: Arc<dyn ExecutionPlan>,
         _operation: InsertOp,
-    ) -> Planning<'a> {
+    ) -> PlanFuture<'a> {
         ready(Err(Error::unsupported(format!(
             "INSERT into files is not supported; load them with CREATE TABLE … AS SELECT, or write new ones with COPY: {}",
             self.location

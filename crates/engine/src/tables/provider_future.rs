@@ -11,10 +11,10 @@ use datafusion::physical_plan::ExecutionPlan;
 use futures::future::BoxFuture;
 
 /// A plan to come.
-pub(crate) type Planning<'a> = BoxFuture<'a, Result<Arc<dyn ExecutionPlan>>>;
+pub(crate) type PlanFuture<'a> = BoxFuture<'a, Result<Arc<dyn ExecutionPlan>>>;
 
 /// Returns a plan that is there already.
-pub(crate) fn ready<'a>(plan: Result<Arc<dyn ExecutionPlan>>) -> Planning<'a> {
+pub(crate) fn ready<'a>(plan: Result<Arc<dyn ExecutionPlan>>) -> PlanFuture<'a> {
     Box::pin(std::future::ready(plan))
 }
 

@@ -25,20 +25,20 @@ use tandem_runtime::{MemoryBudget, Runtime};
 use crate::Error;
 use crate::error::IntoHost;
 use crate::tables::load::load;
-use crate::tables::provider_future::{Planning, ready};
+use crate::tables::provider_future::{PlanFuture, ready};
 use crate::tables::resident_exec::{ResidentExec, statistics};
 
 /// A table of resident columns.
 #[derive(Debug)]
 pub(crate) struct ResidentTable {
-    shared: Arc<Shared>,
+    shared: Arc<TableState>,
     constraints: Constraints,
     defaults: HashMap<String, Expr>,
 }
 
 /// What the table shares with a statement that inserts into it.
 #[derive(Debug)]
-struct Shared {
+struct TableState {
     name: String,
     schema: SchemaRef,
     table: RwLock<Arc<Table>>,
@@ -70,7 +70,7 @@ impl ResidentTable {
     ) -> tandem_column::Result<ResidentTable> {
         let holding = Reservation::take(budget, format!("the table '{name}'"), table.byte_len())?;
         Ok(ResidentTable {
-            shared: Arc::new(Shared {
+            shared: Arc::new(TableState {
                 name: name.to_string(),
                 schema,
                 table: RwLock::new(table),
@@ -110,7 +110,7 @@ impl ResidentTable {
     }
 }
 
-impl Shared {
+impl TableState {
     /// Puts new rows behind the old ones, or in their place; all of them or none.
     fn insert(&self, (rows, held): (Table, Reservation), operation: InsertOp) -> tandem_column::Result<()> {
         let mut holding = self.holding.lock();
@@ -149,7 +149,7 @@ impl TableProvider for ResidentTable {
         projection: Option<&'p Vec<usize>>,
         _filters: &'f [Expr],
         limit: Option<usize>,
-    ) -> Planning<'a> {
+    ) -> PlanFuture<'a> {
         ready(self.exec(projection, state.config().target_partitions(), limit))
     }
 
@@ -162,13 +162,13 @@ impl TableProvider for ResidentTable {
         _state: &'c dyn Session,
         input: Arc<dyn ExecutionPlan>,
         operation: InsertOp,
-    ) -> Planning<'a> {
+    ) -> PlanFuture<'a> {
         let fields = self.snapshot().schema.clone();
         let sink = ResidentSink { shared: self.shared.clone(), fields, operation };
         ready(Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), None))))
     }
 
-    fn delete_from<'s: 'a, 'c: 'a, 'a>(&'s self, _state: &'c dyn Session, filters: Vec<Expr>) -> Planning<'a> {
+    fn delete_from<'s: 'a, 'c: 'a, 'a>(&'s self, _state: &'c dyn Session, filters: Vec<Expr>) -> PlanFuture<'a> {
         let name = &self.shared.name;
         let advice = if filters.is_empty() { "DROP TABLE and create it again" } else { "CREATE TABLE … AS SELECT" };
         ready(Err(Error::unsupported(format!(
@@ -182,7 +182,7 @@ impl TableProvider for ResidentTable {
         _state: &'c dyn Session,
         _assignments: Vec<(String, Expr)>,
         _filters: Vec<Expr>,
-    ) -> Planning<'a> {
+    ) -> PlanFuture<'a> {
         let name = &self.shared.name;
         ready(Err(Error::unsupported(format!(
             "UPDATE is not supported; make the new rows by CREATE TABLE … AS SELECT: table '{name}'"
@@ -194,7 +194,7 @@ impl TableProvider for ResidentTable {
 /// Takes the rows of an INSERT.
 #[derive(Debug)]
 struct ResidentSink {
-    shared: Arc<Shared>,
+    shared: Arc<TableState>,
     fields: Arc<[Field]>,
     operation: InsertOp,
 }

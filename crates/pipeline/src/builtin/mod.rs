@@ -11,7 +11,7 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-pub use rules::{Argument, Gives, Nulls};
+pub use rules::{ArgumentRule, Gives, Nulls};
 
 use crate::DateField;
 
@@ -31,7 +31,7 @@ pub struct Entry {
     /// The expressions of Spark that are translated to it.
     pub spark: &'static [&'static str],
     /// What it takes.
-    pub arguments: &'static [Argument],
+    pub arguments: &'static [ArgumentRule],
     /// The type of its result.
     pub gives: Gives,
     /// What nulls among the arguments do, and whether the result may be null.
@@ -82,7 +82,7 @@ macro_rules! functions {
 
         /// The table, in the order of documents.
         pub const TABLE: &[Entry] = {
-            use rules::Argument::*;
+            use rules::ArgumentRule::*;
             &[$($(Entry {
                 variant: stringify!($name),
                 group: Group::$group,

@@ -14,7 +14,7 @@ use crate::{
 #[rustfmt::skip]
 #[allow(missing_docs)] // documented beside each variant
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Argument {
+pub enum ArgumentRule {
     Same,                          // of the result's type, whichever that is
     Text,
     TextOrBytes,
@@ -24,8 +24,8 @@ pub enum Argument {
     Instant,                       // a date, timestamp or, where it has the function's field, a time
     PlainInstant,                  // a date or a timestamp without a zone
     AsFirst,                       // of the first argument's type
-    Optional(&'static Argument),   // may be left out
-    Repeated(&'static Argument),   // any number of them, none too
+    Optional(&'static ArgumentRule),   // may be left out
+    Repeated(&'static ArgumentRule),   // any number of them, none too
 }
 
 /// Of what type the result is.
@@ -57,20 +57,20 @@ pub enum Nulls {
     Special,                       // as the meaning says; may be null
 }
 
-impl fmt::Display for Argument {
+impl fmt::Display for ArgumentRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Argument::Same => f.write_str("any"),
-            Argument::Text => f.write_str("text"),
-            Argument::TextOrBytes => f.write_str("text or bytes"),
-            Argument::Integer => f.write_str("integer"),
-            Argument::Number => f.write_str("number"),
-            Argument::SameInteger => f.write_str("integer"),
-            Argument::Instant => f.write_str("date or time"),
-            Argument::PlainInstant => f.write_str("date or time"),
-            Argument::AsFirst => f.write_str("same"),
-            Argument::Optional(argument) => write!(f, "[{argument}]"),
-            Argument::Repeated(argument) => write!(f, "{argument} …"),
+            ArgumentRule::Same => f.write_str("any"),
+            ArgumentRule::Text => f.write_str("text"),
+            ArgumentRule::TextOrBytes => f.write_str("text or bytes"),
+            ArgumentRule::Integer => f.write_str("integer"),
+            ArgumentRule::Number => f.write_str("number"),
+            ArgumentRule::SameInteger => f.write_str("integer"),
+            ArgumentRule::Instant => f.write_str("date or time"),
+            ArgumentRule::PlainInstant => f.write_str("date or time"),
+            ArgumentRule::AsFirst => f.write_str("same"),
+            ArgumentRule::Optional(argument) => write!(f, "[{argument}]"),
+            ArgumentRule::Repeated(argument) => write!(f, "{argument} …"),
         }
     }
 }
@@ -103,7 +103,7 @@ impl fmt::Display for Nulls {
     }
 }
 
-impl Argument {
+impl ArgumentRule {
     /// Requires an argument to be what it should.
     fn check(self, function: Function, given: &Type, kind: &Type) -> Check {
         let is = |fits: bool, what: &str| match fits || *given == Type::Null {
@@ -111,20 +111,20 @@ impl Argument {
             false => Err(format!("an argument must be {what}, not {given}")),
         };
         match self {
-            Argument::Same => same(given, kind, "an argument"),
-            Argument::Text => same(given, &Type::String, "an argument"),
-            Argument::TextOrBytes => is(matches!(given, Type::String | Type::Binary), "text or bytes"),
-            Argument::Integer => is(given.is_integer(), "an integer"),
-            Argument::Number => is(given.is_numeric(), "a number"),
-            Argument::SameInteger => match kind.is_integer() {
+            ArgumentRule::Same => same(given, kind, "an argument"),
+            ArgumentRule::Text => same(given, &Type::String, "an argument"),
+            ArgumentRule::TextOrBytes => is(matches!(given, Type::String | Type::Binary), "text or bytes"),
+            ArgumentRule::Integer => is(given.is_integer(), "an integer"),
+            ArgumentRule::Number => is(given.is_numeric(), "a number"),
+            ArgumentRule::SameInteger => match kind.is_integer() {
                 true => same(given, kind, "an argument"),
                 false => Err(format!("its result is an integer, not {kind}")),
             },
-            Argument::AsFirst => Ok(()),
-            Argument::PlainInstant => {
+            ArgumentRule::AsFirst => Ok(()),
+            ArgumentRule::PlainInstant => {
                 is(matches!(given, Type::Date | Type::Timestamp(_, None)), "a date or a timestamp without a zone")
             }
-            Argument::Instant => {
+            ArgumentRule::Instant => {
                 let timed = matches!(function.field(), Some(DateField::Hour | DateField::Minute | DateField::Second));
                 match given {
                     Type::Date | Type::Timestamp(..) | Type::Null => Ok(()),
@@ -132,19 +132,21 @@ impl Argument {
                     other => Err(format!("{other} has no {}", function.field().map_or("fields", DateField::name))),
                 }
             }
-            Argument::Optional(argument) | Argument::Repeated(argument) => argument.check(function, given, kind),
+            ArgumentRule::Optional(argument) | ArgumentRule::Repeated(argument) => {
+                argument.check(function, given, kind)
+            }
         }
     }
 }
 
 impl Function {
     /// Returns what the argument at a place may be; `None` if there may be none.
-    pub fn argument(self, place: usize) -> Option<Argument> {
+    pub fn argument(self, place: usize) -> Option<ArgumentRule> {
         let arguments = self.entry().arguments;
         match (arguments.get(place), arguments.last()) {
-            (Some(Argument::Optional(argument) | Argument::Repeated(argument)), _) => Some(**argument),
+            (Some(ArgumentRule::Optional(argument) | ArgumentRule::Repeated(argument)), _) => Some(**argument),
             (Some(argument), _) => Some(*argument),
-            (None, Some(Argument::Repeated(argument))) => Some(**argument),
+            (None, Some(ArgumentRule::Repeated(argument))) => Some(**argument),
             (None, _) => None,
         }
     }
@@ -166,8 +168,9 @@ impl Function {
     /// Returns the least and the most number of arguments.
     pub fn arity(self) -> (usize, usize) {
         let arguments = self.entry().arguments;
-        let required = |argument: &&Argument| !matches!(argument, Argument::Optional(_) | Argument::Repeated(_));
-        let repeats = matches!(arguments.last(), Some(Argument::Repeated(_)));
+        let required =
+            |argument: &&ArgumentRule| !matches!(argument, ArgumentRule::Optional(_) | ArgumentRule::Repeated(_));
+        let repeats = matches!(arguments.last(), Some(ArgumentRule::Repeated(_)));
         let least = arguments.iter().filter(required).count();
         (least, if repeats { usize::MAX } else { arguments.len() })
     }
@@ -188,7 +191,7 @@ impl Function {
         }
         let first = arguments.first().unwrap_or(&Type::Null);
         for (place, given) in arguments.iter().enumerate().filter(|_| *first != Type::Null) {
-            if self.argument(place) == Some(Argument::AsFirst) {
+            if self.argument(place) == Some(ArgumentRule::AsFirst) {
                 same(given, first, "an argument")?;
             }
         }

@@ -52,7 +52,8 @@ fn numbers_and_names_are_unique_and_without_gaps() {
 #[test]
 fn a_repeated_or_optional_argument_is_at_the_end() {
     for entry in TABLE {
-        let required = |argument: &Argument| !matches!(argument, Argument::Optional(_) | Argument::Repeated(_));
+        let required =
+            |argument: &ArgumentRule| !matches!(argument, ArgumentRule::Optional(_) | ArgumentRule::Repeated(_));
         assert!(entry.arguments.is_sorted_by_key(|argument| !required(argument)), "{}", entry.variant);
     }
 }
@@ -85,7 +86,7 @@ fn the_documents_have_the_functions_of_the_table() {
         for entry in entries {
             let escaped = |text: &str| text.replace('|', "\\|");
             let names: Vec<String> = entry.sql.iter().map(|name| format!("`{}`", escaped(name))).collect();
-            let arguments: Vec<String> = entry.arguments.iter().map(Argument::to_string).collect();
+            let arguments: Vec<String> = entry.arguments.iter().map(ArgumentRule::to_string).collect();
             let (names, arguments) = (names.join(", "), arguments.join(", "));
             let (nulls, fails) = (entry.nulls.to_string(), entry.fails);
             let row = format!("| {names} | {arguments} | {} | {nulls} | {fails} |\n", entry.meaning);

@@ -6,7 +6,7 @@ use tandem_column::{TimeUnit, Type};
 use super::{below, chance, pick, table};
 use crate::{
     Arithmetic, ArithmeticOperator, Comparison, DateField, Expr, Failure, Function, Overflow, Slot, SlotId, Value,
-    builtin::{Argument, Gives, TABLE},
+    builtin::{ArgumentRule, Gives, TABLE},
     scalar::cast::castable,
 };
 
@@ -125,12 +125,12 @@ impl Maker<'_> {
             (Function::Power, 1) => return Expr::Literal(Value::Float(2.0), Type::Float64),
             _ => {}
         }
-        match function.argument(place).unwrap_or(Argument::Same) {
-            Argument::Integer => integer(below(self.rng, 12), -4),
-            Argument::Text | Argument::TextOrBytes => self.of(&Type::String, depth),
-            Argument::Number if gives == Gives::Float => self.of(&Type::Float64, depth),
-            Argument::AsFirst => self.of(first, depth),
-            Argument::Instant | Argument::PlainInstant if gives != Gives::First => {
+        match function.argument(place).unwrap_or(ArgumentRule::Same) {
+            ArgumentRule::Integer => integer(below(self.rng, 12), -4),
+            ArgumentRule::Text | ArgumentRule::TextOrBytes => self.of(&Type::String, depth),
+            ArgumentRule::Number if gives == Gives::Float => self.of(&Type::Float64, depth),
+            ArgumentRule::AsFirst => self.of(first, depth),
+            ArgumentRule::Instant | ArgumentRule::PlainInstant if gives != Gives::First => {
                 let from = pick(self.rng, &[Type::Date, Type::Timestamp(TimeUnit::Microsecond, None)]).clone();
                 self.of(&from, depth)
             }

@@ -90,11 +90,11 @@ pub struct Devices {
     options: DeviceOptions,
     /// Why options could not be read.
     mistake: Option<String>,
-    found: OnceLock<Found>,
+    found: OnceLock<OpenDevices>,
 }
 
 #[derive(Debug)]
-struct Found {
+struct OpenDevices {
     accelerators: Vec<Arc<Accelerator>>,
     unusable: Vec<(String, String)>,
 }
@@ -113,16 +113,19 @@ impl Devices {
         }
     }
 
-    fn found(&self) -> &Found {
+    fn found(&self) -> &OpenDevices {
         self.found.get_or_init(|| {
             if let Some(mistake) = &self.mistake {
-                return Found { accelerators: Vec::new(), unusable: vec![("settings".to_owned(), mistake.clone())] };
+                return OpenDevices {
+                    accelerators: Vec::new(),
+                    unusable: vec![("settings".to_owned(), mistake.clone())],
+                };
             }
             let DeviceOptions { search, settings, kernels } = &self.options;
             let found = search.run();
             let accelerator =
                 |device| Arc::new(Accelerator::new(device).with_settings(*settings).with_kernels(kernels.clone()));
-            Found { accelerators: found.devices.into_iter().map(accelerator).collect(), unusable: found.unusable }
+            OpenDevices { accelerators: found.devices.into_iter().map(accelerator).collect(), unusable: found.unusable }
         })
     }
 

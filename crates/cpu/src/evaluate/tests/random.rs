@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tandem_column::{TimeUnit, Type};
 use tandem_pipeline::{
     Arithmetic, ArithmeticOperator, Comparison, DateField, Expr, Failure, Function, Overflow, Slot, Value,
-    builtin::{Argument, Gives, TABLE},
+    builtin::{ArgumentRule, Gives, TABLE},
     scalar,
 };
 
@@ -240,7 +240,7 @@ impl Random {
         let same = place == 0 && matches!(gives, Gives::First | Gives::Rounded | Gives::SignOf);
         let of = match function.argument(place) {
             _ if same => kind.clone(),
-            Some(Argument::AsFirst) => first.clone(),
+            Some(ArgumentRule::AsFirst) => first.clone(),
             _ => {
                 let kinds: Vec<Type> = kinds().into_iter().filter(|given| function.takes(place, given, kind)).collect();
                 self.pick(&kinds)

@@ -34,7 +34,7 @@ impl GroupOf<'_> {
 
 /// The state of one aggregate.
 #[derive(Debug)]
-pub(super) struct Accumulator {
+pub(super) struct GroupAccumulators {
     pub(super) aggregate: Aggregate,
     pub(super) argument: Type,
     /// The type of the second of a pair.
@@ -73,9 +73,9 @@ pub(super) enum State {
     First(Vec<Option<Value>>),
 }
 
-impl Accumulator {
+impl GroupAccumulators {
     /// Makes the state of no group.
-    pub(super) fn new(planned: &PlannedAggregate) -> Accumulator {
+    pub(super) fn new(planned: &PlannedAggregate) -> GroupAccumulators {
         use AggregateFunction as F;
         let PlannedAggregate { aggregate, argument, second, narrow, total, counted_by, .. } = planned;
         let counted = match aggregate.function {
@@ -104,7 +104,7 @@ impl Accumulator {
             _ => State::Spread(Vec::new()),
         };
         let (aggregate, argument, second) = (aggregate.clone(), argument.clone(), second.clone());
-        Accumulator { aggregate, argument, second, state, counts: Vec::new(), counted, text: 0 }
+        GroupAccumulators { aggregate, argument, second, state, counts: Vec::new(), counted, text: 0 }
     }
 
     pub(super) fn smallest(&self) -> bool {
@@ -290,7 +290,7 @@ impl Accumulator {
     }
 
     /// Adds another worker's state: its group `from` becomes group `to` for each pair.
-    pub(super) fn merge(&mut self, other: &Accumulator, pairs: &[(u32, u32)]) {
+    pub(super) fn merge(&mut self, other: &GroupAccumulators, pairs: &[(u32, u32)]) {
         let smallest = self.smallest();
         let each = |f: &mut dyn FnMut(usize, usize)| pairs.iter().for_each(|(a, b)| f(*a as usize, *b as usize));
         match (&mut self.state, &other.state) {

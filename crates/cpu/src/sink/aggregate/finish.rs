@@ -6,10 +6,10 @@ use tandem_pipeline::{
     scalar::{aggregate::Accumulator as Scalar, decimal::power_of_ten, pairs::PairMoments},
 };
 
-use super::accumulator::{Accumulator, State};
+use super::accumulator::{GroupAccumulators, State};
 use crate::{BytesVector, Values, Vector};
 
-impl Accumulator {
+impl GroupAccumulators {
     /// Returns the results of some groups; `counts` are those of the accumulator that counts the same rows, or its own.
     pub(super) fn finish(&self, counts: &[i64], groups: &[u32]) -> Result<Vector> {
         self.finish_as(self.aggregate.function, &self.aggregate.kind, counts, groups)

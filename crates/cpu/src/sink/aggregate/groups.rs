@@ -11,7 +11,7 @@ use tandem_column::Result;
 use tandem_plan::sink::{AggregatePlan, DistinctPlan, GroupLayout, PlacedKey};
 
 use super::{
-    accumulator::{Accumulator, GroupOf},
+    accumulator::{GroupAccumulators, GroupOf},
     partial::Partial,
     places::{Places, dense_groups, dense_groups_of},
     table::GroupTable,
@@ -33,7 +33,7 @@ pub(super) struct GroupSet {
     pub(super) table: Option<GroupTable>,
     /// Which places of an array have met a row.
     pub(super) met: Vec<u8>,
-    pub(super) accumulators: Vec<Accumulator>,
+    pub(super) accumulators: Vec<GroupAccumulators>,
 }
 
 /// Groups in the order of their partitions.
@@ -102,7 +102,7 @@ impl GroupSet {
     }
 
     pub(super) fn empty(plan: &AggregatePlan, table: Option<GroupTable>) -> GroupSet {
-        GroupSet { table, met: Vec::new(), accumulators: plan.aggregates.iter().map(Accumulator::new).collect() }
+        GroupSet { table, met: Vec::new(), accumulators: plan.aggregates.iter().map(GroupAccumulators::new).collect() }
     }
 
     /// Makes states for the groups that the table has by now.
@@ -125,11 +125,11 @@ impl GroupSet {
 
     /// Prepares groups for being merged, or for results.
     pub(super) fn seal(&mut self) {
-        self.accumulators.iter_mut().for_each(Accumulator::seal);
+        self.accumulators.iter_mut().for_each(GroupAccumulators::seal);
     }
 
     fn byte_len(&self) -> usize {
-        let accumulators = self.accumulators.iter().map(Accumulator::byte_len).sum::<usize>();
+        let accumulators = self.accumulators.iter().map(GroupAccumulators::byte_len).sum::<usize>();
         self.table.as_ref().map_or(0, GroupTable::byte_len) + self.met.len() + accumulators
     }
 }
@@ -186,7 +186,7 @@ impl Groups {
     /// # Errors
     /// Exhausted if the memory budget is used up.
     pub fn reserve(&mut self) -> Result<()> {
-        self.set.accumulators.iter().try_for_each(Accumulator::check)?;
+        self.set.accumulators.iter().try_for_each(GroupAccumulators::check)?;
         self.reservation.grow_to(self.set_aside + 2 * self.set.byte_len())
     }
 

@@ -8,7 +8,7 @@ use tandem_plan::sink::GroupLayout;
 
 use super::{
     AggregateSink, Groups,
-    accumulator::Accumulator,
+    accumulator::GroupAccumulators,
     groups::{GroupSet, Run},
     places::dense_values,
     table::{GroupTable, PARTITIONS},
@@ -146,7 +146,13 @@ impl AggregateSink {
         self.chunk(part, keys, &set.accumulators, &all)
     }
 
-    fn chunk(&self, part: usize, keys: Vec<Vector>, accumulators: &[Accumulator], groups: &[u32]) -> Result<Chunk> {
+    fn chunk(
+        &self,
+        part: usize,
+        keys: Vec<Vector>,
+        accumulators: &[GroupAccumulators],
+        groups: &[u32],
+    ) -> Result<Chunk> {
         let mut vectors = keys;
         for (planned, accumulator) in self.plan.aggregates.iter().zip(accumulators) {
             let counts = &planned.counted_by.map_or(accumulator, |by| &accumulators[by]).counts;
@@ -169,6 +175,6 @@ impl GroupSet {
     }
 }
 
-fn merge_states(into: &mut [Accumulator], from: &[Accumulator], pairs: &[(u32, u32)]) {
+fn merge_states(into: &mut [GroupAccumulators], from: &[GroupAccumulators], pairs: &[(u32, u32)]) {
     into.iter_mut().zip(from).for_each(|(into, from)| into.merge(from, pairs));
 }

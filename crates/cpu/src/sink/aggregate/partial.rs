@@ -9,7 +9,7 @@ use tandem_pipeline::{
     scalar::{aggregate::Moments, pairs::PairMoments},
 };
 
-use super::accumulator::{Accumulator, GroupOf, State, both, for_rows};
+use super::accumulator::{GroupAccumulators, GroupOf, State, both, for_rows};
 use crate::{Values, Vector};
 
 /// What others computed of one aggregate over some rows of one group.
@@ -64,7 +64,7 @@ impl Partial<'_> {
     }
 }
 
-impl Accumulator {
+impl GroupAccumulators {
     /// Adds what others computed of some of a group's rows.
     pub(super) fn add(&mut self, group: usize, partial: Partial<'_>) {
         let smallest = self.smallest();

@@ -35,7 +35,7 @@ struct Reducer {
 }
 
 #[derive(Default)]
-struct Region {
+struct JoinRegion {
     relations: Vec<Node>,
     equalities: Vec<(Expr, Expr)>,
     conditions: Vec<Expr>,
@@ -59,13 +59,13 @@ pub(super) fn begins(node: &Node) -> bool {
 
 /// Orders the region that begins at a node, and everything below it.
 pub(super) fn order_region(estimator: &Estimator<'_>, node: Node) -> Node {
-    let mut region = Region::default();
+    let mut region = JoinRegion::default();
     region.take(estimator, node);
     region.inline();
     region.finish(estimator)
 }
 
-impl Region {
+impl JoinRegion {
     /// Takes a node apart; what does not belong to the region is ordered on its own and becomes a relation.
     fn take(&mut self, estimator: &Estimator<'_>, node: Node) {
         if !begins(&node) {
