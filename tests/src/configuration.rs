@@ -154,7 +154,9 @@ impl Configuration {
         match self.needs {
             None => true,
             Some(Need::Opencl) => crate::has_device(),
-            Some(Need::Pocl) => crate::has_device() && testing::is_pocl(&tandem_device::find()),
+            Some(Need::Pocl) => {
+                crate::has_device() && testing::is_pocl(&tandem_device::Search::from_environment().run())
+            }
         }
     }
 }

@@ -18,5 +18,5 @@ pub use spelling::{normalize, spell_rows};
 
 /// Tells whether there is a device to test on; fails where one is required.
 pub fn has_device() -> bool {
-    testing::has(&tandem_device::find(), Backend::OpenCl)
+    testing::has(&tandem_device::Search::from_environment().run(), Backend::OpenCl)
 }

@@ -45,7 +45,7 @@ fn tpch_has_eight_tables() {
 
 /// Tells whether there is a device, which the environment may require.
 fn has_device() -> bool {
-    testing::has(&tandem_device::find(), Backend::OpenCl)
+    testing::has(&tandem_device::Search::from_environment().run(), Backend::OpenCl)
 }
 
 #[test]

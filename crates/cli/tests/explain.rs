@@ -53,7 +53,7 @@ fn wrong_estimates_are_marked() {
 
 #[test]
 fn with_a_device_plans_name_it() {
-    if !testing::has(&tandem_device::find(), Backend::OpenCl) {
+    if !testing::has(&tandem_device::Search::from_environment().run(), Backend::OpenCl) {
         return;
     }
     let text = shown("gpu", &format!("EXPLAIN {WINDOW}"));

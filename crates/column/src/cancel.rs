@@ -27,11 +27,6 @@ impl Cancel {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Returns the flag itself, for what watches it without knowing this type.
-    pub fn flag(&self) -> Arc<AtomicBool> {
-        self.0.clone()
-    }
-
     /// Fails if [`Cancel::cancel`] was called.
     ///
     /// # Errors

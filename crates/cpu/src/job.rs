@@ -101,6 +101,11 @@ impl Job {
         &self.table
     }
 
+    /// Returns what it may use, and what stops it.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// Makes an empty contribution: that of one more worker.
     pub fn contribution(&self) -> Contribution {
         Contribution::new(self.sink.state(), 0)

@@ -25,11 +25,6 @@ pub struct Search {
     pub poor: bool,
 }
 
-/// Finds the devices that the environment asks for: by default all of OpenCL and CUDA. Opens them anew at every call.
-pub fn find() -> Found {
-    Search::from_environment().run()
-}
-
 impl Search {
     /// Reads the environment.
     pub fn from_environment() -> Search {
@@ -41,7 +36,7 @@ impl Search {
         }
     }
 
-    /// Finds devices.
+    /// Finds devices, and opens them anew at every call.
     pub fn run(&self) -> Found {
         let mut found = Found::default();
         opencl::discover(self.poor, &mut found);

@@ -21,7 +21,7 @@
 //! Kernel text is trusted: a kernel that writes out of bounds on a CPU device writes into this process.
 //!
 //! ```
-//! for device in tandem_device::find().devices {
+//! for device in tandem_device::Search::from_environment().run().devices {
 //!     println!("{}: {}", device.info().id(), device.info().name);
 //! }
 //! ```
@@ -58,7 +58,7 @@ pub use bandwidth::{Bandwidths, bandwidth};
 pub use cuda::compile_to_ptx;
 pub use device::{Argument, Device, Marks, Shape};
 pub use faulty::{Fault, Faulty, Operation};
-pub use find::{Found, Search, find};
+pub use find::{Found, Search};
 pub use info::{Backend, DeviceKind, Info};
 pub use object::{Event, Kernel, Memory, Program, Times};
 pub use patience::Patience;

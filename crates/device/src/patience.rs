@@ -4,12 +4,10 @@
 //! two looks a backend whose driver tells the end of a command sleeps until then; others look at first without a pause, since
 //! a small kernel takes 50 µs, then after longer and longer ones.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tandem_column::{Class, Error, Result};
+use tandem_column::{Cancel, Class, Error, Result};
 
 /// How long commands are looked at without a pause: several small kernels.
 const BUSY: Duration = Duration::from_micros(200);
@@ -24,13 +22,13 @@ pub struct Patience {
     /// The time in which a device must end a command; each that ends begins it anew.
     pub limit: Duration,
     /// Set by whoever does not want the result any more.
-    pub stop: Option<Arc<AtomicBool>>,
+    pub cancel: Cancel,
 }
 
 impl Default for Patience {
     /// 60 s: a command takes milliseconds, and seconds where a device is shared.
     fn default() -> Patience {
-        Patience { limit: Duration::from_secs(60), stop: None }
+        Patience { limit: Duration::from_secs(60), cancel: Cancel::new() }
     }
 }
 
@@ -59,9 +57,7 @@ impl Patience {
                 Look::Nearer => answered = Instant::now(),
                 Look::Same => {}
             }
-            if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
-                return Err(Error::cancelled());
-            }
+            self.cancel.check()?;
             if answered.elapsed() >= self.limit {
                 let seconds = self.limit.as_secs_f64();
                 let remedy = "if it is only slow, set TANDEM_DEVICE_TIMEOUT to more seconds";
@@ -89,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_device_that_goes_on_is_waited_for() {
-        let patience = Patience { limit: Duration::from_millis(20), stop: None };
+        let patience = Patience { limit: Duration::from_millis(20), ..Patience::default() };
         let mut looks = 0;
         let mut slow = || {
             looks += 1;
@@ -106,7 +102,8 @@ mod tests {
 
     #[test]
     fn a_flag_ends_the_wait() {
-        let patience = Patience { stop: Some(Arc::new(AtomicBool::new(true))), ..Patience::default() };
+        let patience = Patience::default();
+        patience.cancel.cancel();
         assert!(patience.wait(|| Ok(Look::Same), pause).expect_err("it is cancelled").is_cancelled());
         patience.wait(|| Ok(Look::Over), pause).expect("what is over needs no wait");
     }

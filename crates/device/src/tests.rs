@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::testing::{TWO_DEVICES, child, has, is_pocl};
 use crate::{
     Argument, Backend, Buffer, Class, Device, Fault, Faulty, Found, Operation, Patience, Search, Shape, bandwidth,
-    conformance_test, find,
+    conformance_test,
 };
 
 conformance_test!(opencl_conforms, Search::default().run(), Backend::OpenCl);
@@ -73,7 +73,7 @@ fn a_hanging_device_keeps_what_it_uses() {
     let Some(device) = first(&found) else { return };
     let faulty = Faulty::new(device, &[Fault::Hang(Operation::Fill, 2)]);
     // Kernels of other tests may keep all threads of the driver busy for seconds.
-    let patience = Patience { limit: Duration::from_secs(10), stop: None };
+    let patience = Patience { limit: Duration::from_secs(10), ..Patience::default() };
     let queue = || faulty.queue().expect("a queue").with_patience(patience.clone());
     let (mut one, mut two) = (queue(), queue());
     let memory = faulty.allocate(100).expect("it fits");
@@ -102,11 +102,11 @@ fn a_process_ends_though_a_kernel_runs() {
 #[test]
 #[ignore = "a child of a_process_ends_though_a_kernel_runs: leaves a kernel that never ends"]
 fn child_leaves_a_kernel() {
-    let found = find();
+    let found = Search::from_environment().run();
     let device = first(&found).expect("a device");
     let text = "__kernel void churn(__global volatile uint *a) { while (a[0] < 2) a[1]++; }";
     let kernel = device.compile(text, "").expect("it compiles").kernel("churn").expect("it is there");
-    let patience = Patience { limit: Duration::from_secs(2), stop: None };
+    let patience = Patience { limit: Duration::from_secs(2), ..Patience::default() };
     let mut queue = device.queue().expect("a queue").with_patience(patience);
     let memory = device.allocate(8).expect("it fits");
     // PoCL compiles at the first launch, and does not survive the end of the process while it does: once it ends.
@@ -162,7 +162,7 @@ fn bandwidths_are_measured() {
 #[test]
 #[ignore = "a child of other tests: prints what is found in their environment"]
 fn child_lists() {
-    let found = find();
+    let found = Search::from_environment().run();
     for device in &found.devices {
         println!("found {:?}", device.info());
     }
@@ -174,7 +174,7 @@ fn child_lists() {
 #[test]
 #[ignore = "a child of two_devices_work: needs two OpenCL devices"]
 fn child_uses_two_devices() {
-    let found = find();
+    let found = Search::from_environment().run();
     let [one, two] = &found.devices[..] else { panic!("two devices: {found:?}") };
     crate::conformance::conformance(two);
     let (mut first, mut second) = (one.queue().expect("a queue"), two.queue().expect("a queue"));

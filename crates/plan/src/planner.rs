@@ -393,7 +393,39 @@ impl<'q> Planner<'q> {
     fn finish(mut self, id: PipelineId) -> Result<Physical> {
         let output = self.pipeline.output().into_iter();
         let schema = output.map(|slot| Field { name: slot.name, kind: slot.kind, nullable: slot.nullable }).collect();
+        let (sink, choice) = self.sink(id)?;
+        let mut lines = self.arrange_steps();
+        let (morsels, skipped) = self.cut_morsels();
+        let blocks = (skipped > 0).then(|| format!("{skipped} of {} rows skipped", self.table.rows()));
+        let mut texts = self.texts;
+        let sink_text = texts.pop().unwrap_or_default();
+        lines.insert(0, OutlineLine { of: OutlineItem::Source, text: texts.swap_remove(0), choice: blocks });
+        lines.push(OutlineLine { of: OutlineItem::Sink, text: sink_text, choice });
+        let mut body = self.body;
+        if self.outer {
+            // In unmatched build rows, all slots before their join are null.
+            body.slots.iter_mut().zip(&body.domains).for_each(|(slot, domain)| slot.nullable |= domain.nullable);
+        }
+        Ok(Physical {
+            body,
+            sink,
+            schema,
+            sets: self.sets,
+            builds: self.builds,
+            live: self.pipeline.liveness(),
+            functions: self.query.functions.clone(),
+            morsels,
+            skipped,
+            read_later: read_later(self.query, id),
+            outline: Outline { lines },
+        })
+    }
+
+    /// Plans the sink; with it, what the outline says of the choice.
+    fn sink(&self, id: PipelineId) -> Result<(SinkPlan, Option<String>)> {
         let (slots, domains, collide) = (&self.body.slots, &self.body.domains, self.planning.collide);
+        let bounds =
+            Bounds { rows: self.most_rows, memory: self.planning.memory, workers: self.planning.workers, collide };
         let mut choice = None;
         let sink = match &self.pipeline.sink {
             Sink::Build { keys, payload } => {
@@ -405,12 +437,6 @@ impl<'q> Planner<'q> {
                 SinkPlan::Build(plan)
             }
             Sink::Aggregate { keys, aggregates, phase } => {
-                let bounds = Bounds {
-                    rows: self.most_rows,
-                    memory: self.planning.memory,
-                    workers: self.planning.workers,
-                    collide,
-                };
                 let plan = AggregatePlan::new(keys, aggregates, *phase, (slots, domains), bounds)?;
                 // Without the builds, it is not known what keys may be, or how many rows.
                 let known =
@@ -430,17 +456,16 @@ impl<'q> Planner<'q> {
             Sink::Window { partition, order, functions, fetch, output } => {
                 let mut plan = WindowPlan::new((partition, order), functions, *fetch, output, slots);
                 if plan.looks_back_only() {
-                    let bounds = Bounds {
-                        rows: self.most_rows,
-                        memory: self.planning.memory,
-                        workers: self.planning.workers,
-                        collide,
-                    };
                     plan.number_partitions((slots, domains), bounds)?;
                 }
                 SinkPlan::Window(Arc::new(plan))
             }
         };
+        Ok((sink, choice))
+    }
+
+    /// Puts the steps in the order in which they run, and returns a line of the outline for each.
+    fn arrange_steps(&mut self) -> Vec<OutlineLine> {
         // What drops most rows comes first: later columns are read only for the rows that are left.
         let place = |decided: &Decided| match decided.fate {
             Fate::Front(kept, _) => (false, kept),
@@ -450,52 +475,35 @@ impl<'q> Planner<'q> {
             let (left, right) = (place(left), place(right));
             left.0.cmp(&right.0).then(left.1.total_cmp(&right.1))
         });
-        let mut body = self.body;
         let mut lines = Vec::with_capacity(self.decided.len() + 2);
-        for Decided { of, text, choice, fate } in self.decided {
+        for Decided { of, text, choice, fate } in self.decided.drain(..) {
             let item = match fate {
                 Fate::Front(_, action) | Fate::Runs(action) => {
-                    body.steps.push(PhysicalStep { of, action });
-                    OutlineItem::Step(body.steps.len() - 1)
+                    self.body.steps.push(PhysicalStep { of, action });
+                    OutlineItem::Step(self.body.steps.len() - 1)
                 }
                 Fate::Removed => OutlineItem::Removed,
                 Fate::Waits => OutlineItem::Waiting,
             };
             lines.push(OutlineLine { of: item, text, choice });
         }
+        lines
+    }
+
+    /// Returns the morsels that statistics of blocks do not exclude, and how many rows they exclude.
+    fn cut_morsels(&self) -> (Vec<Morsel>, usize) {
         let (mut skipped, mut morsels) = (0, Vec::new());
         for (index, part) in self.table.parts.iter().enumerate() {
             for start in (0..part.rows).step_by(BLOCK_ROWS) {
                 let count = BLOCK_ROWS.min(part.rows - start);
-                if self.never || body.steps.iter().any(|step| excludes(&step.action, &self.sets, part, start)) {
+                if self.never || self.body.steps.iter().any(|step| excludes(&step.action, &self.sets, part, start)) {
                     skipped += count;
                 } else {
                     morsels.push(Morsel { part: index, start, count });
                 }
             }
         }
-        let blocks = (skipped > 0).then(|| format!("{skipped} of {} rows skipped", self.table.rows()));
-        let mut texts = self.texts;
-        let sink_text = texts.pop().unwrap_or_default();
-        lines.insert(0, OutlineLine { of: OutlineItem::Source, text: texts.swap_remove(0), choice: blocks });
-        lines.push(OutlineLine { of: OutlineItem::Sink, text: sink_text, choice });
-        if self.outer {
-            // In unmatched build rows, all slots before their join are null.
-            body.slots.iter_mut().zip(&body.domains).for_each(|(slot, domain)| slot.nullable |= domain.nullable);
-        }
-        Ok(Physical {
-            body,
-            sink,
-            schema,
-            sets: self.sets,
-            builds: self.builds,
-            live: self.pipeline.liveness(),
-            functions: self.query.functions.clone(),
-            morsels,
-            skipped,
-            read_later: read_later(self.query, id),
-            outline: Outline { lines },
-        })
+        (morsels, skipped)
     }
 }
 

@@ -168,10 +168,11 @@ impl Running<'_> {
         let Left { table, on, .. } = self.source(id)?;
         let rows_in = table.rows() as u64;
         options.progress.total.fetch_add(rows_in, Ordering::Relaxed);
-        let mut ready = self.ready(id, table, devices)?;
         // Rows that are on one device are computed there, unless values of theirs are wanted here.
-        let mut remote = on.is_some();
-        if remote && (devices.is_empty() || ready.sink.as_ref().is_ok_and(fetches_source)) {
+        let mut remote = on.is_some() && !devices.is_empty();
+        let table = if on.is_some() && !remote { self.source_here(id)? } else { table };
+        let mut ready = self.ready(id, table, devices)?;
+        if remote && ready.sink.as_ref().is_ok_and(fetches_source) {
             ready = self.ready_here(id, devices)?;
             remote = false;
         }
@@ -349,7 +350,7 @@ impl RanOn {
         }
         let job = &ready.job;
         let ran = match &ready.sink {
-            Ok(sink) => share(devices, id, job, sink, &options.settings.cancel),
+            Ok(sink) => share(devices, id, job, sink),
             Err(error) => Err(error.clone()),
         };
         match ran {

@@ -3,7 +3,7 @@
 use std::{sync::Arc, thread, time::Duration, time::Instant};
 
 use tandem_column::Table;
-use tandem_device::{Backend, Device, Fault, Faulty, Operation, find, testing};
+use tandem_device::{Backend, Device, Fault, Faulty, Operation, Search, testing};
 use tandem_pipeline::{Query, Value, interpret::rows, parse};
 use tandem_runtime::{Accelerator, DeviceSettings, Execution, QueryInputs, RunOptions, Runtime, Settings, Transfer};
 
@@ -41,7 +41,7 @@ fn check(execution: &Execution) {
 
 /// Returns the first device, or says why there is none.
 fn first() -> Option<Arc<dyn Device>> {
-    let found = find();
+    let found = Search::from_environment().run();
     testing::has(&found, Backend::OpenCl).then(|| found.devices[0].clone())
 }
 

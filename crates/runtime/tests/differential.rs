@@ -131,7 +131,7 @@ fn random_queries_agree_with_streams() {
 
 #[test]
 fn random_queries_agree_on_two_devices() {
-    let found = tandem_device::find();
+    let found = tandem_device::Search::from_environment().run();
     if testing::has(&found, Backend::OpenCl) && testing::is_pocl(&found) {
         print!("{}", testing::child("child_uses_two_devices", &[testing::TWO_DEVICES]));
     }

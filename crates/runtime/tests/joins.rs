@@ -58,7 +58,7 @@ fn table(rows: Rows, first: i64, step: i64, count: i64) -> Arc<Table> {
 
 /// The device with rows dealt out in runs and in turn.
 fn accelerators() -> Vec<(&'static str, Arc<Accelerator>)> {
-    let found = tandem_device::find();
+    let found = tandem_device::Search::from_environment().run();
     if !testing::has(&found, Backend::OpenCl) {
         return Vec::new();
     }
@@ -169,7 +169,7 @@ fn sorted_tables_merge() {
 /// Where devices share the parts, one of them adds the build rows that have met no row of any.
 #[test]
 fn build_rows_of_shared_parts_come_out_once() {
-    let found = tandem_device::find();
+    let found = tandem_device::Search::from_environment().run();
     if testing::has(&found, Backend::OpenCl) && testing::is_pocl(&found) {
         print!("{}", testing::child("child_joins_on_two_devices", &[testing::TWO_DEVICES]));
     }
@@ -178,7 +178,7 @@ fn build_rows_of_shared_parts_come_out_once() {
 #[test]
 #[ignore = "a child of build_rows_of_shared_parts_come_out_once: needs two OpenCL devices"]
 fn child_joins_on_two_devices() {
-    let devices = tandem_device::find().devices;
+    let devices = tandem_device::Search::from_environment().run().devices;
     assert_eq!(devices.len(), 2, "{devices:?}");
     let devices: Vec<Arc<Accelerator>> = devices.into_iter().map(|device| Arc::new(Accelerator::new(device))).collect();
     let tables = named(table(Rows::Sorted, 3, 1, 20), table(Rows::Reversed, -30, 2, 15));

@@ -32,7 +32,7 @@ fn table(longest: usize) -> Arc<Table> {
 
 #[test]
 fn plain_text_is_sorted_on_the_device() {
-    let found = tandem_device::find();
+    let found = tandem_device::Search::from_environment().run();
     if !testing::has(&found, Backend::OpenCl) {
         return;
     }

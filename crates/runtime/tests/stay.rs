@@ -6,7 +6,7 @@ use std::{
 };
 
 use tandem_column::{AlignedVec, Column, Field, Part, Table, Type};
-use tandem_device::{Backend, Device, Fault, Faulty, Operation, find, testing};
+use tandem_device::{Backend, Device, Fault, Faulty, Operation, Search, testing};
 use tandem_pipeline::{interpret::rows, parse};
 use tandem_runtime::{Accelerator, DeviceMetrics, DeviceSettings, Execution, QueryInputs, RunOptions, Runtime};
 
@@ -71,7 +71,7 @@ fn run(query: &str, inputs: &QueryInputs, devices: Vec<Arc<Accelerator>>) -> Exe
 }
 
 fn first() -> Option<Arc<dyn Device>> {
-    let found = find();
+    let found = Search::from_environment().run();
     testing::has(&found, Backend::OpenCl).then(|| found.devices[0].clone())
 }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use crate::{Backend, Device, Found, Program, Queue, testing};
 
-/// Makes a test that checks all devices of a backend: `conformance_test!(opencl, find(), Backend::OpenCl)`.
+/// Makes a test that checks all devices of a backend: `conformance_test!(opencl, Search::default().run(), Backend::OpenCl)`.
 #[macro_export]
 macro_rules! conformance_test {
     ($name:ident, $found:expr, $backend:expr) => {

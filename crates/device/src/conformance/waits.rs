@@ -1,6 +1,5 @@
 //! Waiting for a kernel that takes too long.
 
-use std::sync::{Arc, atomic::AtomicBool};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,14 +24,15 @@ impl Check {
         }
         let rounds = self.rounds(LIMIT) * TIMES;
         let before = self.device.used();
-        let stopped = Patience { stop: Some(Arc::new(AtomicBool::new(true))), ..Patience::default() };
+        let stopped = Patience::default();
+        stopped.cancel.cancel();
         let mut cancelled = self.queue_with(stopped);
         let used = self.churn(&mut cancelled, rounds);
         assert!(cancelled.finish().expect_err("it is cancelled").is_cancelled());
         drop((used, cancelled));
         assert!(self.device.used() > before, "the kernel runs, and nobody waited for it");
 
-        let mut hasty = self.queue_with(Patience { limit: LIMIT, stop: None });
+        let mut hasty = self.queue_with(Patience { limit: LIMIT, ..Patience::default() });
         let (bytes, out, event) = self.churn(&mut hasty, rounds);
         let error = hasty.read(&out, 0, &mut [0; 4], &[]).expect_err("it takes longer than that");
         assert_eq!(error.class, Class::Device, "{error}");

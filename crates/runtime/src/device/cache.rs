@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn programs_come_back_from_disk() {
-        let found = tandem_device::find();
+        let found = tandem_device::Search::from_environment().run();
         let Some(device) = found.devices.first() else {
             return println!("not tested, no device is usable: {:?}", found.unusable);
         };

@@ -85,7 +85,7 @@ impl DeviceRun<'_> {
     fn or_back(&self, kept: Result<bool>) -> Result<bool> {
         match kept {
             Err(error) if matches!(error.class, Class::Unsupported | Class::Exhausted) => {
-                self.cancel.check()?;
+                self.job.settings().cancel.check()?;
                 Ok(false)
             }
             kept => kept,
@@ -169,8 +169,8 @@ impl DeviceRun<'_> {
         }
         let parts = vec![Arc::new(Part { rows: rows.count, columns })];
         let table = Table { schema: schema.clone(), parts, statistics: statistics.into() };
-        let (accelerator, cancel) = (self.accelerator.clone(), self.cancel.clone());
-        into.contents = Contents::Kept(Kept { table, recall: Box::new(Keeper { accelerator, cancel, unfinished }) });
+        let accelerator = self.accelerator.clone();
+        into.contents = Contents::Kept(Kept { table, recall: Box::new(Keeper { accelerator, unfinished }) });
         into.rows += rows.count as u64;
         Ok(())
     }
@@ -263,13 +263,12 @@ enum Unfinished {
 #[derive(Debug)]
 struct Keeper {
     accelerator: Arc<Accelerator>,
-    cancel: Cancel,
     unfinished: Unfinished,
 }
 
 impl Keeper {
     fn read(&self, job: &Job) -> Result<Contribution> {
-        let mut queue = streams::queue(&self.accelerator, &self.cancel)?;
+        let mut queue = streams::queue(&self.accelerator, &job.settings().cancel)?;
         let mut read = |from: &[(&Memory, usize, usize)]| {
             let read = queue.read_each(from, &[])?;
             Ok(read.into_iter().map(|(bytes, _)| bytes).collect())

@@ -14,12 +14,12 @@ use super::{
     Accelerator, DeviceMetrics, Traffic, Transfer,
     bind::{Outputs, SharedArguments, arguments},
     data::HeldColumn,
+    share::Share,
     streams::{self, excludes},
     times,
     unmatched::{Piece, Unmatched},
     values::Origins,
 };
-use crate::Cancel;
 
 /// Work-items for each unit of a device that deals runs of rows out: enough to even out what units get.
 const ITEMS_PER_UNIT: usize = 8;
@@ -36,7 +36,6 @@ pub(super) type ReadBack<'r> = &'r mut dyn FnMut(&[(&Memory, usize, usize)]) -> 
 pub(super) struct DeviceRun<'r> {
     pub(super) accelerator: &'r Arc<Accelerator>,
     pub(super) job: &'r Job,
-    pub(super) cancel: &'r Cancel,
     pub(super) sink: &'r KernelSink,
     pub(super) parts: Vec<usize>,
     /// These are all parts of the job: what is sorted or laid out here needs no merging.
@@ -74,22 +73,27 @@ pub(super) fn run(
     accelerator: &Arc<Accelerator>,
     job: &Job,
     sink: &KernelSink,
-    parts: Vec<usize>,
-    cancel: &Cancel,
+    share: Share,
 ) -> Result<(Contribution, DeviceMetrics)> {
+    let whole = share == Share::Whole;
+    // Where parts are shared, which build rows have met no row is known when all parts are done.
+    let (parts, last) = match share {
+        Share::Whole => (job.physical().parts(), true),
+        Share::Parts(parts) => (parts, false),
+        Share::Unmatched => (Vec::new(), true),
+    };
     let mut run = DeviceRun {
         accelerator,
         job,
-        cancel,
         sink,
-        whole: parts == job.physical().parts(),
+        whole,
         parts,
         unmatched: Vec::new(),
         kernels: Vec::new(),
         kernel_of: HashMap::new(),
         shared: SharedArguments::default(),
         outputs: Outputs::default(),
-        queue: streams::queue(accelerator, cancel)?,
+        queue: streams::queue(accelerator, &job.settings().cancel)?,
         lanes: Vec::new(),
         streams: Vec::new(),
         events: Vec::new(),
@@ -102,8 +106,6 @@ pub(super) fn run(
         reads: Vec::new(),
     };
     let mut contribution = job.contribution();
-    // Where parts are shared, which build rows come out is known when all are done: in a run of no parts.
-    let last = run.whole || run.parts.is_empty();
     if last {
         run.unmatched = run.find_unmatched();
     }
@@ -269,14 +271,14 @@ impl DeviceRun<'_> {
         prepare: impl Fn(&mut Outputs, usize, usize) -> Result<()>,
     ) -> Result<()> {
         while self.lanes.len() + 1 < lanes {
-            self.lanes.push((streams::queue(self.accelerator, self.cancel)?, Vec::new()));
+            self.lanes.push((streams::queue(self.accelerator, &self.job.settings().cancel)?, Vec::new()));
         }
         for (_, after) in &mut self.lanes {
             after.clone_from(&self.after);
             after.extend(self.queue.last().cloned());
         }
         for (at, piece) in pieces.iter().enumerate() {
-            self.cancel.check()?;
+            self.job.settings().cancel.check()?;
             let lane = at % lanes;
             prepare(&mut self.outputs, at, lane)?;
             self.launch(*piece, shape, lane)?;

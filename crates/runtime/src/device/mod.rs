@@ -44,14 +44,13 @@ use tandem_cpu::{Contribution, Job};
 use tandem_device::{Backend, Device, DeviceKind, Program};
 use tandem_plan::Physical;
 
-use crate::Cancel;
 pub use cache::KernelCache;
 use cache::ProgramCache;
 use data::Resident;
 pub use devices::{DeviceOptions, Devices};
 pub use programs::ProgramMetrics;
 pub use settings::{DeviceSettings, Transfer};
-pub(crate) use share::share;
+pub(crate) use share::{Share, share};
 pub(crate) use sink::{fetches_source, kernel_sink};
 
 /// Options of OpenCL's compilers. Warnings would go to standard error; the oldest standard compiles soonest.
@@ -287,8 +286,7 @@ impl Accelerator {
         }
     }
 
-    /// Computes some parts of a job: what they contribute. All parts, or none, come with the unmatched build rows
-    /// that come out of joins at the end: none where others have computed all parts.
+    /// Computes a share of a job and returns what it contributes.
     ///
     /// # Errors
     /// Unsupported for what no kernel computes, and for jobs in which a row has no value; Cancelled; Exhausted if out of
@@ -297,11 +295,10 @@ impl Accelerator {
         self: &Arc<Self>,
         job: &Job,
         sink: &KernelSink,
-        parts: Vec<usize>,
-        cancel: &Cancel,
+        share: Share,
     ) -> Result<(Contribution, DeviceMetrics)> {
         self.check()?;
-        let ran = launch::run(self, job, sink, parts, cancel);
+        let ran = launch::run(self, job, sink, share);
         self.note_failure(&ran);
         if ran.is_ok() {
             self.jobs.fetch_add(1, Ordering::Relaxed);

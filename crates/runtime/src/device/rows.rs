@@ -65,7 +65,7 @@ impl DeviceRun<'_> {
         }
         // Part by part: each has dictionaries of its own, and a limit may have enough after the first.
         for piece in self.pieces() {
-            self.cancel.check()?;
+            self.job.settings().cancel.check()?;
             if self.job.has_enough() {
                 return Ok(());
             }

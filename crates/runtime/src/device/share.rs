@@ -10,7 +10,17 @@ use tandem_column::Result;
 use tandem_cpu::{Contribution, Job};
 
 use super::{Accelerator, DeviceMetrics};
-use crate::Cancel;
+
+/// What one device is to compute of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Share {
+    /// Every part, and then the unmatched build rows that joins emit at the end.
+    Whole,
+    /// These parts, while others compute the rest.
+    Parts(Vec<usize>),
+    /// The unmatched build rows, once every part is done.
+    Unmatched,
+}
 
 /// Runs a job, which is pipeline `id` of its query, on devices (at least one) that have not failed yet.
 ///
@@ -21,7 +31,6 @@ pub(crate) fn share(
     id: usize,
     job: &Job,
     sink: &KernelSink,
-    cancel: &Cancel,
 ) -> Result<(Vec<Contribution>, DeviceMetrics)> {
     let mut working: Vec<&Arc<Accelerator>> = devices.iter().filter(|accelerator| !accelerator.is_lost()).collect();
     if working.is_empty() {
@@ -31,21 +40,21 @@ pub(crate) fn share(
     let shares =
         working.iter().copied().zip(divide(&job.physical().parts(), job.table().parts.len(), working.len(), id));
     let mut shares: Vec<(&Arc<Accelerator>, Vec<usize>)> = shares.filter(|(_, parts)| !parts.is_empty()).collect();
-    // A job without parts is one of a device that has nothing to do.
     let (here, parts) = shares.pop().unwrap_or((working[0], Vec::new()));
     let shared = !shares.is_empty();
+    let last = if shared { Share::Parts(parts) } else { Share::Whole };
     let mut ran = thread::scope(|scope| {
         let threads: Vec<_> = shares
             .into_iter()
-            .map(|(device, parts)| scope.spawn(move || device.run(job, sink, parts, cancel)))
+            .map(|(device, parts)| scope.spawn(move || device.run(job, sink, Share::Parts(parts))))
             .collect();
-        let last = here.run(job, sink, parts, cancel);
+        let last = here.run(job, sink, last);
         let others = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
         others.chain([last]).collect::<Result<Vec<_>>>()
     })?;
     // Which build rows have met no row is known only now.
     if shared && job.physical().body.emits_build_rows() {
-        let (contribution, mut more) = here.run(job, sink, Vec::new(), cancel)?;
+        let (contribution, mut more) = here.run(job, sink, Share::Unmatched)?;
         // It is named already.
         more.names.clear();
         ran.push((contribution, more));

@@ -23,7 +23,7 @@ use crate::Cancel;
 
 /// Makes a queue that is waited for as the user wants.
 pub(super) fn queue(accelerator: &Accelerator, cancel: &Cancel) -> Result<Queue> {
-    let patience = Patience { limit: accelerator.settings.limit(), stop: Some(cancel.flag()) };
+    let patience = Patience { limit: accelerator.settings.limit(), cancel: cancel.clone() };
     Ok(accelerator.device.queue()?.with_patience(patience))
 }
 
@@ -31,7 +31,7 @@ impl DeviceRun<'_> {
     /// Returns what moves bytes to the device: on the kernels' queue if `stream` is 0, else on one for copies.
     pub(super) fn mover(&mut self, stream: usize) -> Result<Mover<'_>> {
         while self.streams.len() < stream {
-            self.streams.push(queue(self.accelerator, self.cancel)?);
+            self.streams.push(queue(self.accelerator, &self.job.settings().cancel)?);
         }
         let queue = if stream == 0 { &mut self.queue } else { &mut self.streams[stream - 1] };
         let (device, settings) = (self.accelerator.device.as_ref(), self.accelerator.settings);

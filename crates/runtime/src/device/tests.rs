@@ -5,10 +5,11 @@ use std::sync::Arc;
 use tandem_column::{AlignedVec, Bitmap, Column, Field, Part, Table, Type};
 use tandem_cpu::{Contents, Contribution, Job, PipelineOutput};
 use tandem_device::{Backend, Search};
-use tandem_pipeline::{Query, interpret, interpret::rows, parse, random};
+use tandem_pipeline::{JoinKind, Query, interpret, interpret::rows, parse, random};
+use tandem_plan::Build;
 
-use super::{Accelerator, kernel_sink};
-use crate::{Cancel, QueryInputs, RunOptions, Runtime, Settings};
+use super::{Accelerator, Share, kernel_sink};
+use crate::{QueryInputs, RunOptions, Runtime, Settings};
 
 const PARTS: usize = 4;
 const PART_ROWS: i64 = 700;
@@ -58,6 +59,11 @@ fn table(seed: i64) -> Table {
     Table::with_statistics(schema, (0..PARTS).map(part).collect())
 }
 
+/// A table of no rows.
+fn none() -> Table {
+    Table::with_statistics(table(0).schema.clone(), Vec::new())
+}
+
 fn query((first, columns): (&str, &str)) -> Query {
     let output: Vec<String> = (0..columns.split(',').count()).map(|slot| format!("${slot}")).collect();
     let output = output.join(", ");
@@ -81,18 +87,27 @@ fn contribute(job: &Job, place: Place, parts: &[usize], devices: &[Arc<Accelerat
         }
         Place::Device(device) => {
             let sink = kernel_sink(job.physical(), job.table()).expect("a kernel computes it");
-            let ran = devices[device].run(job, &sink, parts.to_vec(), &Cancel::new());
+            let ran = devices[device].run(job, &sink, Share::Parts(parts.to_vec()));
             ran.expect("the device runs it").0
         }
     }
 }
 
-#[test]
-fn kept_rows_merge_with_all_others() {
+fn two_devices() -> Vec<Arc<Accelerator>> {
     let found = Search { simulate: Some("titan-rtx,titan-rtx".to_owned()), ..Search::default() }.run();
     let simulated = found.devices.into_iter().filter(|device| device.info().backend == Backend::Sim);
     let devices: Vec<_> = simulated.map(|device| Arc::new(Accelerator::new(device).keep_all())).collect();
     assert_eq!(devices.len(), 2, "devices that are asked for are simulated");
+    devices
+}
+
+fn serially(tasks: usize, task: &(dyn Fn(usize) -> tandem_column::Result<()> + Sync)) -> tandem_column::Result<()> {
+    (0..tasks).try_for_each(task)
+}
+
+#[test]
+fn kept_rows_merge_with_all_others() {
+    let devices = two_devices();
     let (cpu, one, other) = (Place::Cpu, Place::Device(0), Place::Device(1));
     let mixes: [&[(Place, &[usize])]; 6] = [
         &[(one, &[0, 1]), (cpu, &[2, 3])],
@@ -127,9 +142,6 @@ fn kept_rows_merge_with_all_others() {
                 }
                 contributions.push(contribution);
             }
-            let serially = |tasks: usize, task: &(dyn Fn(usize) -> tandem_column::Result<()> + Sync)| {
-                (0..tasks).try_for_each(task)
-            };
             let (output, _) = job.finish(contributions, &serially).expect("all are merged");
             let PipelineOutput::Rows(output) = output else { panic!("rows come out") };
             let found = rows(&output);
@@ -138,6 +150,72 @@ fn kept_rows_merge_with_all_others() {
                 false => expected == found,
             };
             assert!(same, "{mix:?}\n{query}\nexpected {expected:?}\nfound {found:?}");
+        }
+    }
+}
+
+/// Whoever computes the parts of a join, the build rows that none of them has matched come out once: by the CPU at the end,
+/// or by a device that is asked for them.
+#[test]
+fn unmatched_rows_come_out_once() {
+    let devices = two_devices();
+    let (cpu, one, other) = (Place::Cpu, Place::Device(0), Place::Device(1));
+    let mixes: [&[(Place, &[usize])]; 5] = [
+        &[(cpu, &[0, 1]), (cpu, &[2, 3])],
+        &[(one, &[0, 1]), (cpu, &[2, 3])],
+        &[(one, &[0, 1]), (other, &[2, 3])],
+        &[(one, &[0, 1, 2, 3])],
+        &[(cpu, &[])],
+    ];
+    let runtime = Runtime::new(1);
+    let (rows_left, rows_right) = (Arc::new(table(1)), Arc::new(table(5)));
+    let tables = [("t".to_string(), rows_left.clone()), ("u".to_string(), rows_right)];
+    let inputs = QueryInputs { tables: tables.iter().cloned().collect(), ..QueryInputs::default() };
+    for kind in JoinKind::all().filter(|kind| kind.emits_build_rows()) {
+        let text = format!(
+            "pipeline 0 scan u [k@0: int64, v@1: int64?, i@2: int64] filter $0 < 300:int64 build keys ($1) payload ($0, $2) \
+             pipeline 1 scan t [k@0: int64, v@1: int64?, i@2: int64] filter $0 > 200:int64 probe {} 0 on ($1) \
+             adds ($3 k@0: int64?, $4 i@1: int64?) aggregate by ($3) (count_rows(): int64, sum($4): int64, count($0): int64)",
+            kind.name()
+        );
+        let query = parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let job = |id: usize, builds: &dyn Fn(usize) -> Option<Arc<Build>>| {
+            let name = if id == 0 { "u" } else { "t" };
+            let source = inputs.tables[name].clone();
+            let physical = runtime.planning(&query, &inputs, &RunOptions::default(), builds, |planning| {
+                tandem_plan::plan(&query, id, &source, planning)
+            });
+            Job::new(Arc::new(physical.expect("it is planned")), source, &Settings::default())
+        };
+        let first = job(0, &|_| None);
+        let built = contribute(&first, cpu, &[0, 1, 2, 3], &devices);
+        let (PipelineOutput::Build(build), _) = first.finish(vec![built], &serially).expect("it is built") else {
+            panic!("a build comes out")
+        };
+        for mix in mixes {
+            let every = mix.iter().flat_map(|(_, parts)| *parts).count() == PARTS;
+            // Without all parts, what is expected is that of an empty table.
+            let rows_of =
+                |name: &str| if every || name == "u" { inputs.tables[name].clone() } else { Arc::new(none()) };
+            let expected = random::inputs(&["t", "u"].map(|name| (name.to_string(), rows_of(name))));
+            let expected = interpret(&query, &expected).expect("the interpreter runs it");
+            for asked in [None, Some(0)] {
+                let job = job(1, &|_| Some(build.clone()));
+                let mut all: Vec<_> =
+                    mix.iter().map(|(place, parts)| contribute(&job, *place, parts, &devices)).collect();
+                assert!(all.iter().all(|contribution| !contribution.unmatched), "{mix:?}");
+                if let Some(device) = asked {
+                    let sink = kernel_sink(job.physical(), job.table()).expect("a kernel computes it");
+                    let ran: &Arc<Accelerator> = &devices[device];
+                    all.push(ran.run(&job, &sink, Share::Unmatched).expect("the device runs it").0);
+                }
+                let (PipelineOutput::Rows(output), _) = job.finish(all, &serially).expect("all are merged") else {
+                    panic!("rows come out")
+                };
+                let found = rows(&output);
+                let shown = format!("{mix:?} {asked:?}\n{query}\nexpected {expected:?}\nfound {found:?}");
+                assert!(random::same_rows(&expected, &found), "{shown}");
+            }
         }
     }
 }

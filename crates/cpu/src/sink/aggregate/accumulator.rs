@@ -207,21 +207,7 @@ impl GroupAccumulators {
             for_rows(rows, mask, |row| spread[groups.of(row)].update(values[row]));
             return;
         }
-        // The first contribution decides an empty `BestBytes`, so it looks at counts before they grow.
-        let smallest = self.smallest();
         match (&mut self.state, vector.map(|v| &v.values)) {
-            (State::BestBytes(best), Some(values)) => for_rows(rows, mask, |row| {
-                let group = groups.of(row);
-                let value = values.bytes(row);
-                let better = if smallest { value < best[group].as_slice() } else { value > best[group].as_slice() };
-                if self.counts[group] == 0 || better {
-                    let before = best[group].capacity();
-                    best[group].clear();
-                    best[group].extend_from_slice(value);
-                    self.text += best[group].capacity() - before;
-                }
-                self.counts[group] += 1;
-            }),
             (State::Count, _) => {}
             (State::Sketches(sketches), Some(_)) => {
                 let hashes =
@@ -266,24 +252,46 @@ impl GroupAccumulators {
                 let unit = unit(&self.argument);
                 for_rows(rows, mask, |row| sums[groups.of(row)] += values[row] as f64 / unit);
             }
-            (State::Best(best), Some(Values::Int(values))) => for_rows(rows, mask, |row| {
+            (_, Some(values)) => self.keep_best(groups, rows, values, mask),
+            _ => debug_assert!(false, "an aggregate's argument has the representation it was planned for"),
+        }
+    }
+
+    /// Keeps the smallest or largest value of each group.
+    fn keep_best(&mut self, groups: GroupOf<'_>, rows: usize, values: &Values, mask: Option<&[u8]>) {
+        let smallest = self.smallest();
+        match (&mut self.state, values) {
+            (State::Best(best), Values::Int(values)) => for_rows(rows, mask, |row| {
                 let best = &mut best[groups.of(row)];
                 *best = if smallest { values[row].min(*best) } else { values[row].max(*best) };
             }),
-            (State::Best(best), Some(Values::Boolean(values))) => for_rows(rows, mask, |row| {
+            (State::Best(best), Values::Boolean(values)) => for_rows(rows, mask, |row| {
                 let (best, value) = (&mut best[groups.of(row)], i64::from(values[row]));
                 *best = if smallest { value.min(*best) } else { value.max(*best) };
             }),
-            (State::BestWide(best), Some(Values::Wide(values))) => for_rows(rows, mask, |row| {
+            (State::BestWide(best), Values::Wide(values)) => for_rows(rows, mask, |row| {
                 let best = &mut best[groups.of(row)];
                 *best = if smallest { values[row].min(*best) } else { values[row].max(*best) };
             }),
-            (State::BestFloat(best), Some(Values::Float(values))) => for_rows(rows, mask, |row| {
+            (State::BestFloat(best), Values::Float(values)) => for_rows(rows, mask, |row| {
                 let best = &mut best[groups.of(row)];
                 let order = values[row].total_cmp(best);
                 if if smallest { order.is_lt() } else { order.is_gt() } {
                     *best = values[row];
                 }
+            }),
+            // The first contribution decides an empty group, so this looks at counts before they grow.
+            (State::BestBytes(best), values) => for_rows(rows, mask, |row| {
+                let group = groups.of(row);
+                let value = values.bytes(row);
+                let better = if smallest { value < best[group].as_slice() } else { value > best[group].as_slice() };
+                if self.counts[group] == 0 || better {
+                    let before = best[group].capacity();
+                    best[group].clear();
+                    best[group].extend_from_slice(value);
+                    self.text += best[group].capacity() - before;
+                }
+                self.counts[group] += 1;
             }),
             _ => debug_assert!(false, "an aggregate's argument has the representation it was planned for"),
         }

@@ -77,36 +77,8 @@ pub(super) fn aggregate(
         (Average, Some((Values::Int(values), _, Type::Decimal { .. }))) if !kind.is_float() => {
             exact(&input, frames, rows, |row| i128::from(values[row]))
         }
-        (Sum | Average, Some((Values::Float(values), ..))) => {
-            let leaf = |row: usize| if input.contributes(row) { (values[row], 1u32) } else { (0.0, 0) };
-            let mut out = Floats::new(kind, frames.len());
-            slide(
-                frames,
-                (0.0, 0),
-                leaf,
-                |left, right| (left.0 + right.0, left.1 + right.1),
-                |(sum, count)| {
-                    let value = if function == Sum { sum } else { sum / f64::from(count) };
-                    out.push((count > 0).then_some(value));
-                },
-            );
-            Ok(out.finish())
-        }
-        (Min | Max | BoolAnd | BoolOr, Some((_, vector, _))) => {
-            let smallest = matches!(function, Min | BoolAnd);
-            let leaf = |row: usize| if input.contributes(row) { row as u32 } else { NO_MATCH };
-            let better = |left: u32, right: u32| match (left, right) {
-                (NO_MATCH, other) | (other, NO_MATCH) => other,
-                _ => {
-                    let order = compare::plain((vector, left as usize), (vector, right as usize));
-                    let keeps = if smallest { order.is_le() } else { order.is_ge() };
-                    if keeps { left } else { right }
-                }
-            };
-            let mut places = Vec::with_capacity(frames.len());
-            slide(frames, NO_MATCH, leaf, better, |place| places.push(place));
-            Ok(at_places(vector, &places, None))
-        }
+        (Sum | Average, Some((Values::Float(values), ..))) => Ok(float_sums(&input, frames, values)),
+        (Min | Max | BoolAnd | BoolOr, Some((_, vector, _))) => Ok(extremes(&input, frames, vector)),
         (First, Some((_, vector, _))) => {
             let leaf = |row: usize| if input.passes(row) { row as u32 } else { NO_MATCH };
             let mut places = Vec::with_capacity(frames.len());
@@ -117,25 +89,59 @@ pub(super) fn aggregate(
         (
             VarianceSample | VariancePopulation | DeviationSample | DeviationPopulation,
             Some((Values::Float(values), ..)),
-        ) => {
-            let leaf = |row: usize| match input.contributes(row) {
-                true => Moments { count: 1, mean: values[row], squares: 0.0 },
-                false => Moments::default(),
-            };
-            let merge = |mut left: Moments, right: Moments| {
-                left.merge(right);
-                left
-            };
-            let mut out = Floats::new(kind, frames.len());
-            slide(frames, Moments::default(), leaf, merge, |moments| {
-                let variance = moments.variance(matches!(function, VarianceSample | DeviationSample));
-                let root = matches!(function, DeviationSample | DeviationPopulation);
-                out.push(if root { variance.map(f64::sqrt) } else { variance });
-            });
-            Ok(out.finish())
-        }
+        ) => Ok(variances(&input, frames, values)),
         _ => one_by_one(&input, frames),
     }
+}
+
+/// Adds floats up within each frame; an average divides by their count.
+fn float_sums(input: &Input<'_>, frames: &[(u32, u32)], values: &[f64]) -> Vector {
+    let leaf = |row: usize| if input.contributes(row) { (values[row], 1u32) } else { (0.0, 0) };
+    let mut out = Floats::new(&input.of.kind, frames.len());
+    let both = |left: (f64, u32), right: (f64, u32)| (left.0 + right.0, left.1 + right.1);
+    slide(frames, (0.0, 0), leaf, both, |(sum, count)| {
+        let value = if input.of.function == AggregateFunction::Sum { sum } else { sum / f64::from(count) };
+        out.push((count > 0).then_some(value));
+    });
+    out.finish()
+}
+
+/// Finds the smallest or largest value of each frame.
+fn extremes(input: &Input<'_>, frames: &[(u32, u32)], vector: &Vector) -> Vector {
+    let smallest = matches!(input.of.function, AggregateFunction::Min | AggregateFunction::BoolAnd);
+    let leaf = |row: usize| if input.contributes(row) { row as u32 } else { NO_MATCH };
+    let better = |left: u32, right: u32| match (left, right) {
+        (NO_MATCH, other) | (other, NO_MATCH) => other,
+        _ => {
+            let order = compare::plain((vector, left as usize), (vector, right as usize));
+            let keeps = if smallest { order.is_le() } else { order.is_ge() };
+            if keeps { left } else { right }
+        }
+    };
+    let mut places = Vec::with_capacity(frames.len());
+    slide(frames, NO_MATCH, leaf, better, |place| places.push(place));
+    at_places(vector, &places, None)
+}
+
+/// Computes the variance of each frame, or the deviation, its root.
+fn variances(input: &Input<'_>, frames: &[(u32, u32)], values: &[f64]) -> Vector {
+    use AggregateFunction::*;
+    let leaf = |row: usize| match input.contributes(row) {
+        true => Moments { count: 1, mean: values[row], squares: 0.0 },
+        false => Moments::default(),
+    };
+    let merge = |mut left: Moments, right: Moments| {
+        left.merge(right);
+        left
+    };
+    let sample = matches!(input.of.function, VarianceSample | DeviationSample);
+    let root = matches!(input.of.function, DeviationSample | DeviationPopulation);
+    let mut out = Floats::new(&input.of.kind, frames.len());
+    slide(frames, Moments::default(), leaf, merge, |moments| {
+        let variance = moments.variance(sample);
+        out.push(if root { variance.map(f64::sqrt) } else { variance });
+    });
+    out.finish()
 }
 
 /// Floats that may be null, rounded to their type.

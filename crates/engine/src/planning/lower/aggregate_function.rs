@@ -128,7 +128,7 @@ pub(super) fn made_of(function: &str, from: &Type, kind: &Type) -> Result<(Aggre
 }
 
 /// Tells whether a sum of one type gives the other without losing anything.
-pub(super) fn sums(from: &Type, kind: &Type) -> bool {
+fn sums(from: &Type, kind: &Type) -> bool {
     match (from, kind) {
         (Type::Decimal { scale, .. }, Type::Decimal { scale: to, .. }) => scale == to,
         (from, Type::Int64 | Type::UInt64) => from.is_integer(),

@@ -17,7 +17,7 @@ use tandem_pipeline::{
 };
 
 use super::{
-    aggregate_function::sums,
+    aggregate_function::made_of,
     context::LoweringContext,
     expression::Scope,
     literal::kind_of,
@@ -294,23 +294,19 @@ fn distance(value: &ScalarValue, unit: FrameUnit, key: Option<&Type>) -> Result<
     found.filter(|distance| *distance >= 0).ok_or_else(|| "a frame of such a distance runs on the host".to_string())
 }
 
-/// Finds the aggregate of a name, if it gives the same as the host's.
+/// Finds the aggregate of a name, if a frame's slides with it and it gives the same as the host's.
 fn aggregate_function(name: &str, from: &Type, kind: &Type) -> Result<AggregateFunction, String> {
-    let float = *from == Type::Float64 && *kind == Type::Float64;
-    let decimal = matches!((from, kind), (Type::Decimal { .. }, Type::Decimal { .. }));
-    let (function, fits) = match name {
-        "count" => (AggregateFunction::Count, *kind == Type::Int64),
-        "sum" => (AggregateFunction::Sum, sums(from, kind)),
-        "avg" => (AggregateFunction::Average, float || decimal),
-        "min" => (AggregateFunction::Min, from == kind),
-        "max" => (AggregateFunction::Max, from == kind),
-        "var" => (AggregateFunction::VarianceSample, float),
-        "var_pop" => (AggregateFunction::VariancePopulation, float),
-        "stddev" => (AggregateFunction::DeviationSample, float),
-        "stddev_pop" => (AggregateFunction::DeviationPopulation, float),
-        "bool_and" => (AggregateFunction::BoolAnd, *from == Type::Boolean),
-        "bool_or" => (AggregateFunction::BoolOr, *from == Type::Boolean),
-        _ => return Err(format!("the aggregate {name} over a window runs on the host")),
+    use AggregateFunction::*;
+    let slides = |function| {
+        matches!(function, Count | Sum | Average | Min | Max | BoolAnd | BoolOr)
+            || matches!(function, VarianceSample | VariancePopulation | DeviationSample | DeviationPopulation)
     };
-    if fits { Ok(function) } else { Err(format!("{name} of {from} giving {kind} over a window runs on the host")) }
+    match made_of(name, from, kind) {
+        // Any value of a frame is not the smallest to the host, and regr_count has two arguments.
+        Ok((function, fits)) if slides(function) && !matches!(name, "any_value" | "regr_count") => match fits {
+            true => Ok(function),
+            false => Err(format!("{name} of {from} giving {kind} over a window runs on the host")),
+        },
+        _ => Err(format!("the aggregate {name} over a window runs on the host")),
+    }
 }
