@@ -6,6 +6,7 @@ use crate::guard::panic_text;
 
 /// The class of an error: what the caller should do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Class {
     /// The user's input is wrong: say so and stop.
     Input,
@@ -23,6 +24,7 @@ pub enum Class {
 
 /// The error of every crate: a class and one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Error {
     /// What the caller should do about it.
     pub class: Class,

@@ -2,7 +2,7 @@
 //!
 //! A look-up touches a word of the directory, then the bucket's values, then, of keys that do not fit 64 bits, the key
 //! columns. Each of these may be far away, so a block of rows takes one of these steps after the other, and asks for the
-//! memory of the next while it is at one: the processor waits for many at once. Rows whose hash the bucket's filter does not
+//! memory of the next while it is at one: the CPU waits for many at once. Rows whose hash the bucket's filter does not
 //! know end at the first.
 
 use std::{cmp::Ordering, rc::Rc, sync::Arc};

@@ -131,7 +131,7 @@ pub(crate) fn failure(error: &Error) -> proto::Failure {
         Class::Unsupported => proto::Class::Unsupported,
         Class::Exhausted => proto::Class::Exhausted,
         Class::Device => proto::Class::Device,
-        Class::Internal => proto::Class::Internal,
+        _ => proto::Class::Internal,
     };
     let retryable = matches!(class, proto::Class::Exhausted | proto::Class::Device);
     proto::Failure { class: class as i32, message: error.message.clone(), retryable }

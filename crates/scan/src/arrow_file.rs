@@ -43,8 +43,8 @@ fn wrong<T>(what: impl Into<String>) -> Result<T, Wrong> {
     Err(Wrong::Damaged(what.into()))
 }
 
-/// Checks everything that claims a length. Tells whether the file ends as Arrow files do: one that does not is left to the
-/// reader, which says so.
+/// Checks everything that claims a length. Tells whether the file ends as Arrow files do; of one that does not, nothing is
+/// checked.
 pub(crate) fn check(file: &File, size: u64) -> Result<bool, Wrong> {
     let mut tail = [0; 10];
     let Some(end) = size.checked_sub(tail.len() as u64) else { return Ok(false) };

@@ -36,20 +36,16 @@ type Reader = FileReader<BufReader<File>>;
 /// Opens a file; `projection` names the columns to read.
 fn open(path: &Path, projection: Option<Vec<usize>>) -> Result<(Reader, Identity)> {
     let (file, identity) = file::open(path)?;
-    let reader = guarded(path, || FileReader::try_new_buffered(file, projection)).map_err(|error| {
-        match error.message.contains("magic") {
-            true => Error::input(format!("not an Arrow IPC file: {}; check what wrote it", path.display())),
-            false => error,
-        }
-    })?;
-    Ok((reader, identity))
+    Ok((guarded(path, || FileReader::try_new_buffered(file, projection))?, identity))
 }
 
 /// Checks the lengths that a file claims, before the Arrow crate reserves them.
 fn check(path: &Path) -> Result<Identity> {
     let (file, identity) = file::open(path)?;
-    arrow_file::check(&file, identity.size).map_err(|wrong| unsound(path, wrong))?;
-    Ok(identity)
+    match arrow_file::check(&file, identity.size).map_err(|wrong| unsound(path, wrong))? {
+        true => Ok(identity),
+        false => Err(Error::input(format!("not an Arrow IPC file: {}; check what wrote it", path.display()))),
+    }
 }
 
 /// Checks the lengths that a file or a stream of messages claims.

@@ -2,7 +2,8 @@
 //!
 //! [`planner`] is the entry: it has the plan captured, and DataFusion plan what is around it. [`capture`] finds the parts,
 //! [`lower`] makes pipelines of each, after [`rewrite`] has made it read less, in the order of joins that [`join_order`] chooses,
-//! over the relational [`tree`]: each of these calls only those after it. A part is a [`captured`] node; what stays on the host has a [`reason`].
+//! over the relational [`tree`]: each of these calls only those after it. A part is a [`captured`] node; what stays on the
+//! host has a [`reason`].
 
 pub(crate) mod capture;
 pub(crate) mod captured;

@@ -172,24 +172,28 @@ impl Accelerator {
     }
 
     /// Does without double precision and 64-bit atomics, whatever the device has: a test of those kernels.
+    #[doc(hidden)]
     pub fn poor(mut self) -> Accelerator {
         (self.traits.fp64, self.traits.int64_atomics) = (false, false);
         self
     }
 
     /// Keeps all rows that a later pipeline reads, however few they are and whoever has the others: a test of what does so.
+    #[doc(hidden)]
     pub fn keep_all(mut self) -> Accelerator {
         (self.keep_from, self.keep_shares) = (0, true);
         self
     }
 
     /// Compiles no text that uses more of OpenCL C than preludes declare: a test that none does.
+    #[doc(hidden)]
     pub fn only_declared(mut self) -> Accelerator {
         self.beyond_declared = false;
         self
     }
 
     /// Has work-items take rows in turn, as on GPUs, whatever the device is: a test of those kernels.
+    #[doc(hidden)]
     pub fn in_turn(mut self) -> Accelerator {
         self.traits.chunked = false;
         self

@@ -1,4 +1,4 @@
-//! The side of a join that rows are looked up in: collected as rows, then laid out once.
+//! The side of a join that rows are looked up in: collected as rows, then turned into an array, a bitmap or a hash table once.
 //!
 //! Integer keys that lie densely become an array index (and, where only existence matters, one bit each); other keys go
 //! through a static hash table.
@@ -7,7 +7,7 @@ mod collect;
 mod index;
 mod order;
 mod places;
-mod unlay;
+mod rows_of_build;
 
 #[cfg(test)]
 mod tests;
@@ -31,7 +31,7 @@ use crate::{
 use collect::collect;
 use index::Layout;
 use order::order_runs;
-use unlay::unlay;
+use rows_of_build::rows_of_build;
 
 pub(super) struct BuildSink {
     pub(super) plan: BuildPlan,
@@ -55,7 +55,7 @@ impl SinkOperator for BuildSink {
     }
 
     fn finish(&self, mut contents: Vec<Contents>, finishing: &Finishing<'_>) -> Result<PipelineOutput> {
-        // One that is laid out already is the build; beside others it is rows again.
+        // One that is finished already is the build; beside others it is rows again.
         if let [Contents::Build(_)] = contents.as_slice()
             && let Some(Contents::Build(build)) = contents.pop()
         {
@@ -63,7 +63,7 @@ impl SinkOperator for BuildSink {
         }
         let BuildPlan { keys, kinds, used, order, .. } = &self.plan;
         let rows = contents.into_iter().enumerate().map(|(at, contents)| match contents {
-            Contents::Build(build) => Ok(Rows::of(unlay(&build, kinds), at, kinds, &self.memory)),
+            Contents::Build(build) => Ok(Rows::of(rows_of_build(&build, kinds), at, kinds, &self.memory)),
             other => other.into_rows(),
         });
         let (rows, mut vectors) = collect(kinds, rows.collect::<Result<Vec<_>>>()?, finishing.parallel)?;

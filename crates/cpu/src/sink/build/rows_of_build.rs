@@ -1,4 +1,4 @@
-//! A build that is laid out, as rows again: a device may lay out its share of a build that others have rows of, too.
+//! A finished build as rows again: a device may have finished its share of a build while others have rows of it.
 
 use tandem_column::Type;
 use tandem_plan::{Build, HashTable, KeyIndex, Keys};
@@ -10,7 +10,7 @@ use crate::{
 
 /// Returns the rows of a build, as one vector per key and payload column. Of keys that are null somewhere and never match,
 /// all are null.
-pub(super) fn unlay(build: &Build, kinds: &[Type]) -> (usize, Vec<Vector>) {
+pub(super) fn rows_of_build(build: &Build, kinds: &[Type]) -> (usize, Vec<Vector>) {
     let (mut entries, mut key_vectors) = (Vec::new(), Vec::new());
     match &build.index {
         KeyIndex::All => entries.extend(0..build.rows as u32),
