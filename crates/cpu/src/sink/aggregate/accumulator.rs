@@ -10,7 +10,7 @@ use tandem_pipeline::{
 };
 use tandem_plan::sink::PlannedAggregate;
 
-use super::collected::Collected;
+use super::{collected::Collected, lists::Answer, quantiles::Quantiles};
 use crate::{Values, Vector, sink::partition};
 
 /// Which group each row belongs to.
@@ -68,7 +68,9 @@ pub(super) enum State {
     /// Combined bits of integers.
     Bits(Vec<i128>),
     Sketches(Vec<Sketch>),
-    /// All values.
+    /// All values, for places of their order.
+    Quantiles(Quantiles),
+    /// All values, and what they are ordered by.
     Collected(Collected),
     First(Vec<Option<Value>>),
 }
@@ -100,6 +102,7 @@ impl GroupAccumulators {
             (F::BitAnd | F::BitOr | F::BitXor, _) => State::Bits(Vec::new()),
             (F::CountApproximate, _) => State::Sketches(Vec::new()),
             (function, _) if function.is_of_pairs() => State::Pairs(Vec::new()),
+            (F::Median | F::Quantile, _) => State::Quantiles(Quantiles::new(aggregate.parameter.as_float(), argument)),
             (function, _) if function.is_holistic() => State::Collected(Collected::new(aggregate, argument)),
             _ => State::Spread(Vec::new()),
         };
@@ -130,6 +133,7 @@ impl GroupAccumulators {
             State::Pairs(pairs) => pairs.resize(groups, PairMoments::default()),
             State::Bits(bits) => bits.resize(groups, no_bits(self.aggregate.function)),
             State::Sketches(sketches) => sketches.resize(groups, Sketch::default()),
+            State::Quantiles(quantiles) => quantiles.resize(groups),
             State::Collected(collected) => collected.resize(groups),
             State::First(first) => first.resize(groups, None),
         }
@@ -152,6 +156,9 @@ impl GroupAccumulators {
                 let nulls_count = self.aggregate.function == AggregateFunction::Nth;
                 let mask = if nulls_count { mask.map(Cow::Borrowed) } else { both(vector, mask) };
                 return collected.push(groups, rows, vectors, mask.as_deref(), morsel);
+            }
+            (State::Quantiles(quantiles), Some(vector)) => {
+                return quantiles.push(groups, rows, vector, both(vector, mask).as_deref());
             }
             (State::Pairs(pairs), Some(y)) => {
                 let [_, x] = vectors else { return };
@@ -322,6 +329,7 @@ impl GroupAccumulators {
                 each(&mut |from, to| combine(function, &mut a[to], b[from]));
             }
             (State::Sketches(a), State::Sketches(b)) => each(&mut |from, to| a[to].merge(&b[from])),
+            (State::Quantiles(a), State::Quantiles(b)) => a.merge(b, pairs),
             (State::Collected(a), State::Collected(b)) => a.merge(b, pairs),
             (State::First(a), State::First(b)) => each(&mut |from, to| {
                 if a[to].is_none() {
@@ -356,15 +364,25 @@ impl GroupAccumulators {
             State::Pairs(pairs) => pick(pairs, groups),
             State::Bits(bits) => pick(bits, groups),
             State::Sketches(sketches) => pick(sketches, groups),
+            State::Quantiles(quantiles) => quantiles.arrange(groups),
             State::Collected(collected) => collected.arrange(groups),
             State::First(first) => pick(first, groups),
         }
     }
 
-    /// Prepares for being merged, or for results.
-    pub(super) fn seal(&mut self) {
-        if let State::Collected(collected) = &mut self.state {
-            collected.seal();
+    /// Prepares for being merged, in tasks of 2^`shift` groups, or for results.
+    pub(super) fn seal(&mut self, shift: u32) {
+        match &mut self.state {
+            State::Quantiles(quantiles) => quantiles.seal(shift),
+            State::Collected(collected) => collected.seal(),
+            _ => {}
+        }
+    }
+
+    /// Takes what is known of a group's quantile.
+    pub(super) fn answer(&mut self, group: u32, answer: Answer) {
+        if let State::Quantiles(quantiles) = &mut self.state {
+            quantiles.answer(group, answer);
         }
     }
 
@@ -391,7 +409,7 @@ impl GroupAccumulators {
             State::Pairs(v) => v.len(),
             State::Bits(v) => v.len(),
             State::Sketches(v) => v.len(),
-            State::Collected(_) => 0,
+            State::Quantiles(_) | State::Collected(_) => 0,
             State::First(v) => v.len(),
         }
     }
@@ -405,6 +423,7 @@ impl GroupAccumulators {
             State::Spread(_) => size_of::<Moments>(),
             State::Wide(_) | State::Sketches(_) => 32,
             State::BestBytes(_) | State::First(_) | State::Pairs(_) => 48,
+            State::Quantiles(quantiles) => return quantiles.byte_len(),
             State::Collected(collected) => return collected.byte_len(),
         };
         self.size() * each + self.counts.len() * 8 + self.text

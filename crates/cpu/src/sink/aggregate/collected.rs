@@ -1,12 +1,12 @@
-//! The values of each group, for aggregates that need all of them at once: medians, quantiles, values by place, joined texts.
+//! The values of each group, for aggregates that need them in an order: values by place, joined texts.
 //!
 //! All groups share one list of rows, each with the number of its group. It is put in the order of groups (`seal`) when groups are
 //! set aside and before they are merged, so that a group's rows are a run; results are computed of runs.
 
 use std::{cmp::Ordering, ops::Range, rc::Rc};
 
-use tandem_column::{Error, Result, Type, float_order, from_float_order};
-use tandem_pipeline::{Aggregate, AggregateFunction, SortKey, Value, scalar::quantile};
+use tandem_column::{Error, Result, Type};
+use tandem_pipeline::{Aggregate, AggregateFunction, SortKey, Value};
 
 use super::accumulator::GroupOf;
 use crate::{BytesVector, Values, Vector, sink::order::compare};
@@ -130,7 +130,7 @@ impl Collected {
         if self.groups.len() <= u32::MAX as usize {
             return Ok(());
         }
-        Err(Error::exhausted("too many values for one median, quantile or text: group rows by more, or filter them"))
+        Err(Error::exhausted("too many values for one text or place: group rows by more, or filter them"))
     }
 
     pub(super) fn byte_len(&self) -> usize {
@@ -143,43 +143,7 @@ impl Collected {
         let runs = groups.iter().map(|group| self.run(*group as usize));
         match (aggregate.function, &aggregate.parameter) {
             (AggregateFunction::Nth, Value::Integer(place)) => self.nth(aggregate, *place, runs),
-            (AggregateFunction::JoinText, between) => self.join(aggregate, between.as_str().unwrap_or(""), runs),
-            (_, parameter) => self.quantiles(&aggregate.kind, parameter.as_float(), runs),
-        }
-    }
-
-    /// Returns quantiles, or medians where there is no fraction.
-    fn quantiles(&self, kind: &Type, fraction: Option<f64>, runs: impl Iterator<Item = Range<usize>>) -> Vector {
-        let place = |count: usize| match fraction {
-            Some(fraction) => quantile::place(count, fraction),
-            None => quantile::middle(count).map(|(low, high)| (low, high, 0.5)),
-        };
-        let half = |low: i128, high: i128| quantile::half_of_integers(low, high);
-        match &self.columns[0].values {
-            Values::Float(values) => {
-                let keys = |run: Range<usize>| values[run].iter().map(|value| float_order(*value));
-                let value = |low: i64, high: i64, weight: f64| {
-                    let (low, high) = (from_float_order(low), from_float_order(high));
-                    match fraction {
-                        Some(_) => quantile::between(low, high, weight, kind),
-                        None => quantile::half_of_floats(low, high, kind),
-                    }
-                };
-                let (values, valid) = selected(runs, place, keys, value, from_float_order);
-                Vector { values: Values::Float(values), valid }
-            }
-            Values::Wide(values) => {
-                let keys = |run: Range<usize>| values[run].iter().copied();
-                let (values, valid) = selected(runs, place, keys, |low, high, _| half(low, high), |value| value);
-                Vector { values: Values::Wide(values), valid }
-            }
-            Values::Int(values) => {
-                let keys = |run: Range<usize>| values[run].iter().copied();
-                let value = |low: i64, high: i64, _| half(low.into(), high.into()) as i64;
-                let (values, valid) = selected(runs, place, keys, value, |value| value);
-                Vector { values: Values::Int(values), valid }
-            }
-            _ => Vector::nulls(kind, runs.count()),
+            (_, between) => self.join(aggregate, between.as_str().unwrap_or(""), runs),
         }
     }
 
@@ -241,30 +205,4 @@ impl Collected {
         let vectors: Vec<&Vector> = self.columns[1..].iter().collect();
         move |left, right| compare::rows(&keys, &vectors, left as usize, right as usize)
     }
-}
-
-/// Computes a value of two of each run's keys: those at two places of their order, or at one.
-fn selected<K: Copy + Ord, T: Default, I: Iterator<Item = K>>(
-    runs: impl Iterator<Item = Range<usize>>,
-    place: impl Fn(usize) -> Option<(usize, usize, f64)>,
-    keys: impl Fn(Range<usize>) -> I,
-    two: impl Fn(K, K, f64) -> T,
-    one: impl Fn(K) -> T,
-) -> (Vec<T>, Option<Vec<u8>>) {
-    let (mut values, mut valid) = (Vec::new(), Vec::new());
-    let mut scratch: Vec<K> = Vec::new();
-    for run in runs {
-        let found = place(run.len()).map(|(low, high, weight)| {
-            scratch.clear();
-            scratch.extend(keys(run));
-            let (_, first, behind) = scratch.select_nth_unstable(low);
-            match behind.iter().min() {
-                Some(second) if high > low => two(*first, *second, weight),
-                _ => one(*first),
-            }
-        });
-        valid.push(u8::from(found.is_some()));
-        values.push(found.unwrap_or_default());
-    }
-    (values, valid.contains(&0).then_some(valid))
 }

@@ -123,9 +123,9 @@ impl GroupSet {
         Run { set: self, starts }
     }
 
-    /// Prepares groups for being merged, or for results.
-    pub(super) fn seal(&mut self) {
-        self.accumulators.iter_mut().for_each(GroupAccumulators::seal);
+    /// Prepares groups for being merged, in tasks of 2^`shift` of them, or for results.
+    pub(super) fn seal(&mut self, shift: u32) {
+        self.accumulators.iter_mut().for_each(|accumulator| accumulator.seal(shift));
     }
 
     fn byte_len(&self) -> usize {

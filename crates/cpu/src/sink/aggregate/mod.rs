@@ -1,7 +1,7 @@
 //! Groups: an array of them where keys have few places, a hash table otherwise.
 //!
 //! Each worker has groups of its own (`groups`), found by their places in an array (`places`) or by hash (`table`, `index`); a
-//! group's aggregates are arrays of states (`accumulator`), or lists of all values (`collected`). In the end all workers' groups are
+//! group's aggregates are arrays of states (`accumulator`), or lists of all values (`quantiles`, `collected`). In the end all workers' groups are
 //! merged, in parallel (`merge`), and results are made of them (`finish`).
 //! Aggregates of distinct values are computed of the groups of a second aggregation, by the keys and the value.
 
@@ -10,9 +10,12 @@ mod collected;
 mod finish;
 mod groups;
 mod index;
+mod lists;
 mod merge;
 mod partial;
 mod places;
+mod quantiles;
+mod selection;
 mod table;
 
 use std::sync::Arc;
