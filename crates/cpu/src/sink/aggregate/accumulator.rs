@@ -10,8 +10,13 @@ use tandem_pipeline::{
 };
 use tandem_plan::sink::PlannedAggregate;
 
-use super::{collected::Collected, lists::Answer, quantiles::Quantiles};
-use crate::{Values, Vector, sink::partition};
+use super::{
+    collected::Collected,
+    lists::Answer,
+    quantiles::Quantiles,
+    sketches::{self, Words},
+};
+use crate::{Values, Vector};
 
 /// Which group each row belongs to.
 #[derive(Clone, Copy)]
@@ -45,6 +50,8 @@ pub(super) struct GroupAccumulators {
     pub(super) counted: bool,
     /// Bytes of the texts and sketches that are kept.
     pub(super) text: usize,
+    /// The hashes of a dictionary's words, for sketches.
+    words: Words,
 }
 
 #[derive(Debug)]
@@ -107,7 +114,16 @@ impl GroupAccumulators {
             _ => State::Spread(Vec::new()),
         };
         let (aggregate, argument, second) = (aggregate.clone(), argument.clone(), second.clone());
-        GroupAccumulators { aggregate, argument, second, state, counts: Vec::new(), counted, text: 0 }
+        GroupAccumulators {
+            aggregate,
+            argument,
+            second,
+            state,
+            counts: Vec::new(),
+            counted,
+            text: 0,
+            words: Words::default(),
+        }
     }
 
     pub(super) fn smallest(&self) -> bool {
@@ -231,14 +247,7 @@ impl GroupAccumulators {
             }),
             (State::Count, _) => {}
             (State::Sketches(sketches), Some(_)) => {
-                let hashes =
-                    vector.map_or_else(Vec::new, |vector| partition::hashes(std::slice::from_ref(vector), rows));
-                for_rows(rows, mask, |row| {
-                    let sketch = &mut sketches[groups.of(row)];
-                    let before = sketch.byte_len();
-                    sketch.add_hash(hashes[row]);
-                    self.text += sketch.byte_len() - before;
-                });
+                self.text += sketches::add(sketches, &mut self.words, groups, rows, vector, mask);
             }
             (State::Bits(bits), Some(Values::Int(values))) => {
                 let function = self.aggregate.function;

@@ -16,6 +16,7 @@ mod partial;
 mod places;
 mod quantiles;
 mod selection;
+mod sketches;
 mod table;
 
 use std::sync::Arc;
