@@ -171,7 +171,7 @@ impl GroupAccumulators {
             (State::Collected(collected), Some(vector)) => {
                 let nulls_count = self.aggregate.function == AggregateFunction::Nth;
                 let mask = if nulls_count { mask.map(Cow::Borrowed) } else { both(vector, mask) };
-                return collected.push(groups, rows, vectors, mask.as_deref(), morsel);
+                return collected.push(&self.aggregate, groups, rows, vectors, mask.as_deref(), morsel);
             }
             (State::Quantiles(quantiles), Some(vector)) => {
                 return quantiles.push(groups, rows, vector, both(vector, mask).as_deref());

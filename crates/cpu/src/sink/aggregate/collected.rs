@@ -1,14 +1,15 @@
 //! The values of each group, for aggregates that need them in an order: values by place, joined texts.
 //!
 //! All groups share one list of rows, each with the number of its group. It is put in the order of groups (`seal`) when groups are
-//! set aside and before they are merged, so that a group's rows are a run; results are computed of runs.
+//! set aside and before they are merged, so that a group's rows are a run; results are computed of runs. Where only the first or the
+//! last row of each group is wanted, those that cannot be it are left out as they come (`ends`).
 
 use std::{cmp::Ordering, ops::Range, rc::Rc};
 
 use tandem_column::{Error, Result, Type};
 use tandem_pipeline::{Aggregate, AggregateFunction, SortKey, Value};
 
-use super::accumulator::GroupOf;
+use super::{accumulator::GroupOf, ends::Ends};
 use crate::{BytesVector, Values, Vector, sink::order::compare};
 
 /// Bits of the number of a row among those that a worker met; the number of its morsel is above them.
@@ -26,6 +27,9 @@ pub(super) struct Collected {
     size: usize,
     /// The first row of each group, and the number of rows, while rows lie group by group.
     starts: Vec<usize>,
+    /// Rows that came, whether they are kept or not.
+    seen: usize,
+    ends: Option<Ends>,
 }
 
 impl Collected {
@@ -34,7 +38,8 @@ impl Collected {
         // Others than the argument take the representation of what comes.
         let by = aggregate.order.len() + usize::from(ordered);
         let columns = [argument].into_iter().chain(std::iter::repeat_n(&Type::Int64, by)).map(Vector::empty).collect();
-        Collected { groups: Vec::new(), columns, ordered, size: 0, starts: Vec::new() }
+        let ends = Ends::new(aggregate);
+        Collected { groups: Vec::new(), columns, ordered, size: 0, starts: Vec::new(), seen: 0, ends }
     }
 
     /// Makes room for so many groups.
@@ -45,6 +50,7 @@ impl Collected {
     /// Adds rows of a morsel: the argument, and what it is ordered by.
     pub(super) fn push(
         &mut self,
+        aggregate: &Aggregate,
         groups: GroupOf<'_>,
         rows: usize,
         vectors: &[Rc<Vector>],
@@ -53,8 +59,15 @@ impl Collected {
     ) {
         self.starts.clear();
         let first = self.groups.len();
-        let chosen: Option<Vec<u32>> =
+        let mut chosen: Option<Vec<u32>> =
             mask.map(|mask| (0..rows as u32).filter(|row| mask[*row as usize] != 0).collect());
+        if let Some(ends) = &mut self.ends {
+            let at_end = ends.select(aggregate, groups, rows, chosen.as_deref(), (vectors.get(1), morsel));
+            match at_end {
+                Some(at_end) => chosen = Some(at_end),
+                None => self.ends = None,
+            }
+        }
         match &chosen {
             Some(chosen) => self.groups.extend(chosen.iter().map(|row| groups.of(*row as usize) as u32)),
             None => self.groups.extend((0..rows).map(|row| groups.of(row) as u32)),
@@ -67,8 +80,26 @@ impl Collected {
         }
         if let Some(Vector { values: Values::Int(came), .. }) = self.columns.last_mut().filter(|_| self.ordered) {
             let morsel = (morsel as i64) << ROW_BITS;
-            came.extend((first..self.groups.len()).map(|row| morsel | row as i64));
+            let added = self.groups.len() - first;
+            came.extend((self.seen..self.seen + added).map(|row| morsel | row as i64));
+            self.seen += added;
         }
+        // Looking at all groups pays where there are as many rows.
+        if self.ends.as_ref().is_some_and(|ends| self.groups.len() >= ends.next_cut.max(2 * self.size)) {
+            self.cut(aggregate);
+        }
+    }
+
+    /// Drops rows that are no longer the first or last of their group.
+    fn cut(&mut self, aggregate: &Aggregate) {
+        let Value::Integer(place) = aggregate.parameter else { return };
+        self.seal();
+        let runs = (0..self.size).map(|group| self.run(group));
+        let kept: Vec<u32> = self.rows_at(aggregate, place, runs).into_iter().flatten().collect();
+        self.columns.iter_mut().for_each(|column| *column = column.take(&kept));
+        self.groups = kept.iter().map(|row| self.groups[*row as usize]).collect();
+        self.starts.clear();
+        self.ends.iter_mut().for_each(|ends| ends.next_cut = Ends::CUT_FROM.max(4 * kept.len()));
     }
 
     /// Puts groups in another order, or keeps some: those of these numbers.
@@ -135,7 +166,7 @@ impl Collected {
 
     pub(super) fn byte_len(&self) -> usize {
         let columns: usize = self.columns.iter().map(Vector::held_bytes).sum();
-        columns + self.groups.len() * 4 + self.starts.len() * 8
+        columns + self.groups.len() * 4 + self.starts.len() * 8 + self.ends.as_ref().map_or(0, Ends::byte_len)
     }
 
     /// Returns the results of some groups; rows lie group by group.
@@ -147,33 +178,41 @@ impl Collected {
         }
     }
 
-    /// Returns the value at a place of each group's order.
-    fn nth(&self, aggregate: &Aggregate, place: i128, runs: impl Iterator<Item = Range<usize>>) -> Vector {
+    /// Returns the row at a place of each run's order.
+    fn rows_at(
+        &self,
+        aggregate: &Aggregate,
+        place: i128,
+        runs: impl Iterator<Item = Range<usize>>,
+    ) -> Vec<Option<u32>> {
         let order = self.order(aggregate);
-        let (mut rows, mut found) = (Vec::new(), Vec::new());
-        for run in runs {
+        let row = |run: Range<usize>| {
             let count = run.len();
             let at = if place > 0 { place - 1 } else { count as i128 + place };
-            let at = usize::try_from(at).ok().filter(|at| *at < count);
-            let mut places = run.start as u32..run.end as u32;
-            let row = at.and_then(|at| match at {
+            let at = usize::try_from(at).ok().filter(|at| *at < count)?;
+            let places = run.start as u32..run.end as u32;
+            match at {
                 0 => places.min_by(|left, right| order(*left, *right)),
                 at if at == count - 1 => places.max_by(|left, right| order(*left, *right)),
                 at => {
-                    let mut places: Vec<u32> = places.by_ref().collect();
+                    let mut places: Vec<u32> = places.collect();
                     Some(*places.select_nth_unstable_by(at, |left, right| order(*left, *right)).1)
                 }
-            });
-            found.push(u8::from(row.is_some()));
-            rows.push(row.unwrap_or(0));
-        }
+            }
+        };
+        runs.map(row).collect()
+    }
+
+    /// Returns the value at a place of each group's order.
+    fn nth(&self, aggregate: &Aggregate, place: i128, runs: impl Iterator<Item = Range<usize>>) -> Vector {
+        let rows = self.rows_at(aggregate, place, runs);
         if self.groups.is_empty() {
             return Vector::nulls(&aggregate.kind, rows.len());
         }
-        let mut values = self.columns[0].take(&rows);
-        if found.contains(&0) {
-            let valid = values.valid.get_or_insert_with(|| vec![1; found.len()]);
-            valid.iter_mut().zip(found).for_each(|(valid, found)| *valid &= found);
+        let mut values = self.columns[0].take(&rows.iter().map(|row| row.unwrap_or(0)).collect::<Vec<_>>());
+        if rows.contains(&None) {
+            let valid = values.valid.get_or_insert_with(|| vec![1; rows.len()]);
+            valid.iter_mut().zip(rows).for_each(|(valid, row)| *valid &= u8::from(row.is_some()));
         }
         values
     }

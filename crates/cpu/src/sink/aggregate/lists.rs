@@ -16,7 +16,7 @@ use super::{
 use crate::{parallel, settings::ParallelTasks};
 
 /// From this many values on, a group is work for all workers.
-const LARGE: usize = 1 << 18;
+const LARGE: usize = 1 << 16;
 /// From this many values for each group on, they are not put next to each other once more.
 const WORTH_LEAVING: usize = 1 << 10;
 /// The number of a group that is not wanted.

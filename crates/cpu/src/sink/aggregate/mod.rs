@@ -7,6 +7,7 @@
 
 mod accumulator;
 mod collected;
+mod ends;
 mod finish;
 mod groups;
 mod index;
