@@ -24,8 +24,9 @@ use crate::{
     rows::{concat_in_parallel, part_ranges, to_table_in_parallel},
 };
 
-/// Rows that a worker has beyond twice those that are wanted before it cuts them back: about a vector.
-const CUT_BEYOND: usize = 1 << 12;
+/// Rows that a worker has beyond twice those that are wanted before it cuts them back: few, since the bound then moves on, and fewer
+/// rows pass it.
+const CUT_BEYOND: usize = 1 << 6;
 
 pub(super) struct SortSink {
     plan: SortPlan,
