@@ -155,14 +155,15 @@ impl GroupAccumulators {
         }
     }
 
-    /// Adds rows of a morsel, of which these are the arguments; only those with `mask` set contribute, nulls never do.
+    /// Adds rows, of which these are the arguments, and of which the first came at a time; only those with `mask` set contribute, nulls
+    /// never do.
     pub(super) fn update(
         &mut self,
         groups: GroupOf<'_>,
         rows: usize,
         vectors: &[Rc<Vector>],
         mask: Option<&[u8]>,
-        morsel: usize,
+        came: u64,
     ) {
         let vector = vectors.first().map(Rc::as_ref);
         match (&mut self.state, vector) {
@@ -171,7 +172,7 @@ impl GroupAccumulators {
             (State::Collected(collected), Some(vector)) => {
                 let nulls_count = self.aggregate.function == AggregateFunction::Nth;
                 let mask = if nulls_count { mask.map(Cow::Borrowed) } else { both(vector, mask) };
-                return collected.push(&self.aggregate, groups, rows, vectors, mask.as_deref(), morsel);
+                return collected.push(&self.aggregate, groups, rows, vectors, mask.as_deref(), came);
             }
             (State::Quantiles(quantiles), Some(vector)) => {
                 return quantiles.push(groups, rows, vector, both(vector, mask).as_deref());
@@ -271,12 +272,16 @@ impl GroupAccumulators {
                 let sum = &mut sums[groups.of(row)];
                 *sum = sum.wrapping_add(i256::from_i128(values[row]));
             }),
-            (State::Float(sums), Some(Values::Float(values))) => {
-                for_rows(rows, mask, |row| sums[groups.of(row)] += values[row]);
-            }
+            (State::Float(sums), Some(Values::Float(values))) => match (groups, mask) {
+                (GroupOf::One, None) => add_all(&mut sums[0], values, |value| value),
+                _ => for_rows(rows, mask, |row| sums[groups.of(row)] += values[row]),
+            },
             (State::Float(sums), Some(Values::Int(values))) => {
                 let unit = unit(&self.argument);
-                for_rows(rows, mask, |row| sums[groups.of(row)] += values[row] as f64 / unit);
+                match (groups, mask) {
+                    (GroupOf::One, None) => add_all(&mut sums[0], values, |value| value as f64 / unit),
+                    _ => for_rows(rows, mask, |row| sums[groups.of(row)] += values[row] as f64 / unit),
+                }
             }
             (State::Float(sums), Some(Values::Wide(values))) => {
                 let unit = unit(&self.argument);
@@ -437,6 +442,22 @@ impl GroupAccumulators {
         };
         self.size() * each + self.counts.len() * 8 + self.text
     }
+}
+
+/// Adds all values to a sum. Each addition waits for the one before, so that many are made in several sums side by side.
+fn add_all<T: Copy>(sum: &mut f64, values: &[T], float: impl Fn(T) -> f64) {
+    const LANES: usize = 16;
+    let (groups, rest) = values.as_chunks::<LANES>();
+    if groups.len() > 1 {
+        let mut lanes = [0.0; LANES];
+        for group in groups {
+            lanes.iter_mut().zip(group).for_each(|(lane, value)| *lane += float(*value));
+        }
+        lanes.iter().for_each(|lane| *sum += lane);
+    } else {
+        groups.iter().flatten().for_each(|value| *sum += float(*value));
+    }
+    rest.iter().for_each(|value| *sum += float(*value));
 }
 
 /// What a decimal's scaled integer is divided by to be its value.

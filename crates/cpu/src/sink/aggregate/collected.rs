@@ -12,9 +12,6 @@ use tandem_pipeline::{Aggregate, AggregateFunction, SortKey, Value};
 use super::{accumulator::GroupOf, ends::Ends};
 use crate::{BytesVector, Values, Vector, sink::order::compare};
 
-/// Bits of the number of a row among those that a worker met; the number of its morsel is above them.
-const ROW_BITS: u32 = 40;
-
 /// The rows of all groups.
 #[derive(Debug)]
 pub(super) struct Collected {
@@ -27,8 +24,6 @@ pub(super) struct Collected {
     size: usize,
     /// The first row of each group, and the number of rows, while rows lie group by group.
     starts: Vec<usize>,
-    /// Rows that came, whether they are kept or not.
-    seen: usize,
     ends: Option<Ends>,
 }
 
@@ -39,7 +34,7 @@ impl Collected {
         let by = aggregate.order.len() + usize::from(ordered);
         let columns = [argument].into_iter().chain(std::iter::repeat_n(&Type::Int64, by)).map(Vector::empty).collect();
         let ends = Ends::new(aggregate);
-        Collected { groups: Vec::new(), columns, ordered, size: 0, starts: Vec::new(), seen: 0, ends }
+        Collected { groups: Vec::new(), columns, ordered, size: 0, starts: Vec::new(), ends }
     }
 
     /// Makes room for so many groups.
@@ -47,7 +42,7 @@ impl Collected {
         self.size = groups;
     }
 
-    /// Adds rows of a morsel: the argument, and what it is ordered by.
+    /// Adds rows, the first of which came at a time: the argument, and what it is ordered by.
     pub(super) fn push(
         &mut self,
         aggregate: &Aggregate,
@@ -55,14 +50,13 @@ impl Collected {
         rows: usize,
         vectors: &[Rc<Vector>],
         mask: Option<&[u8]>,
-        morsel: usize,
+        came: u64,
     ) {
         self.starts.clear();
-        let first = self.groups.len();
         let mut chosen: Option<Vec<u32>> =
             mask.map(|mask| (0..rows as u32).filter(|row| mask[*row as usize] != 0).collect());
         if let Some(ends) = &mut self.ends {
-            let at_end = ends.select(aggregate, groups, rows, chosen.as_deref(), (vectors.get(1), morsel));
+            let at_end = ends.select(aggregate, groups, rows, chosen.as_deref(), (vectors.get(1), came));
             match at_end {
                 Some(at_end) => chosen = Some(at_end),
                 None => self.ends = None,
@@ -78,11 +72,11 @@ impl Collected {
                 None => column.append(vector),
             }
         }
-        if let Some(Vector { values: Values::Int(came), .. }) = self.columns.last_mut().filter(|_| self.ordered) {
-            let morsel = (morsel as i64) << ROW_BITS;
-            let added = self.groups.len() - first;
-            came.extend((self.seen..self.seen + added).map(|row| morsel | row as i64));
-            self.seen += added;
+        if let Some(Vector { values: Values::Int(times), .. }) = self.columns.last_mut().filter(|_| self.ordered) {
+            match &chosen {
+                Some(chosen) => times.extend(chosen.iter().map(|row| (came + u64::from(*row)) as i64)),
+                None => times.extend((came..came + rows as u64).map(|time| time as i64)),
+            }
         }
         // Looking at all groups pays where there are as many rows.
         if self.ends.as_ref().is_some_and(|ends| self.groups.len() >= ends.next_cut.max(2 * self.size)) {

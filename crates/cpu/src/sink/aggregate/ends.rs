@@ -21,8 +21,8 @@ pub(super) struct Ends {
     /// The best place of each group so far.
     places: Vec<u64>,
     place_of: PlaceOf,
-    /// The newest morsel that rows came from.
-    morsel: usize,
+    /// When the newest rows came.
+    newest: u64,
     /// How many rows are kept before it is looked at which of them are still wanted.
     pub(super) next_cut: usize,
 }
@@ -39,10 +39,10 @@ impl Ends {
             _ => return None,
         };
         let (places, place_of) = (Vec::new(), PlaceOf::default());
-        Some(Ends { last, places, place_of, morsel: 0, next_cut: Ends::CUT_FROM })
+        Some(Ends { last, places, place_of, newest: 0, next_cut: Ends::CUT_FROM })
     }
 
-    /// Returns which rows, of all or of those chosen, may be wanted, given the first key and the morsel they are of; `None` if there is
+    /// Returns which rows, of all or of those chosen, may be wanted, given the first key and when they came; `None` if there is
     /// no telling.
     pub(super) fn select(
         &mut self,
@@ -50,7 +50,7 @@ impl Ends {
         groups: GroupOf<'_>,
         rows: usize,
         chosen: Option<&[u32]>,
-        (key, morsel): (Option<&Rc<Vector>>, usize),
+        (key, came): (Option<&Rc<Vector>>, u64),
     ) -> Option<Vec<u32>> {
         let (mut places, own) = match (aggregate.order.first(), key) {
             (Some(order), Some(vector)) => self.place_of.rows(order, vector)?,
@@ -61,8 +61,8 @@ impl Ends {
             places.iter_mut().for_each(|place| *place = !*place);
         }
         // Rows of an earlier morsel come before those of a later one, whichever a worker meets first.
-        let newest = morsel >= self.morsel;
-        self.morsel = self.morsel.max(morsel);
+        let newest = came >= self.newest;
+        self.newest = self.newest.max(came);
         let drop_equal = own && aggregate.order.len() <= 1 && !self.last && newest;
         let mut selected = Vec::new();
         let mut look = |row: u32| {

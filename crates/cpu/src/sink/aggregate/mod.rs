@@ -34,6 +34,10 @@ pub use partial::{Best, Partial};
 use super::{Finishing, SinkOperator};
 use crate::{Contents, Error, MemoryBudget, PipelineOutput, evaluate::Slots, frame::Frame, rows::to_table};
 
+/// Bits of the number of a row among those that a worker met; the number of its morsel is above them. So rows are known to have come
+/// before others, whichever worker met them.
+const ROW_BITS: u32 = 40;
+
 pub(super) struct AggregateSink {
     pub(super) plan: Arc<AggregatePlan>,
     pub(super) memory: Arc<MemoryBudget>,
@@ -62,6 +66,8 @@ impl SinkOperator for AggregateSink {
 /// Adds the active rows of a frame, which are of a morsel, to groups, and to the distinct values of theirs.
 fn add_rows(plan: &AggregatePlan, state: &mut Groups, frame: &Frame<'_>, morsel: usize) -> Result<()> {
     let rows = frame.count();
+    let came = (morsel as u64) << ROW_BITS | state.seen;
+    state.seen += rows as u64;
     let numbers = state.groups(frame)?;
     let groups = numbers.as_deref().map_or(GroupOf::One, GroupOf::Each);
     for (planned, accumulator) in plan.aggregates.iter().zip(&mut state.set.accumulators) {
@@ -73,7 +79,7 @@ fn add_rows(plan: &AggregatePlan, state: &mut Groups, frame: &Frame<'_>, morsel:
         let vectors = arguments(planned, plan.phase).map(|slot| frame.vector(slot)).collect::<Result<Vec<_>>>()?;
         match plan.phase {
             Phase::Final => accumulator.update_states(groups, rows, &vectors, mask.as_deref())?,
-            _ => accumulator.update(groups, rows, &vectors, mask.as_deref(), morsel),
+            _ => accumulator.update(groups, rows, &vectors, mask.as_deref(), came),
         }
     }
     for (distinct, state) in plan.distinct.iter().zip(&mut state.distinct) {
