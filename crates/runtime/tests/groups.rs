@@ -80,7 +80,10 @@ max($3): float64, count(distinct $5): int64, count(distinct $1): int64, sum(dist
 const STATISTICS: &str = "correlation($4, $4): float64, covariance_sample($5, $5): float64, regression_slope($5, $5): float64, \
 regression_average_x($4, $5): float64, regression_squares_y($4, $5): float64, bit_and($4): int64, bit_xor($5): int64, \
 count_approximate($2): int64, median($3): float64, quantile($3, 0.3): float64, median(distinct $3): float64, \
-nth($5, 1 order ($4, $1 desc, $5)): int64, nth($2, -2 order ($5 nulls first, $2)): string, join_text($2, ', ' order ($4, $2)): string";
+quantile($3, 0.999): float64, count_approximate($4): int64, count_approximate($3): int64, \
+nth($5, 1 order ($4, $1 desc, $5)): int64, nth($2, -2 order ($5 nulls first, $2)): string, nth($2, 1 order ($4)): string, \
+nth($4, -1 order ($3 desc)): int64, nth($3, -1 order ($2)): float64, nth($3, 1 order ($2 nulls first)): float64, \
+nth($4, 1): int64, nth($4, -1): int64, nth($1, 1 order ($5 desc nulls first)): int64, join_text($2, ', ' order ($4, $2)): string";
 
 #[test]
 fn groups_of_any_number_and_order_agree_with_the_interpreter() {

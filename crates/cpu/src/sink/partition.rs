@@ -55,15 +55,29 @@ impl SinkOperator for PartitionSink {
 pub(super) fn hashes(keys: &[Vector], rows: usize) -> Vec<u64> {
     let mut hashes = vec![partition::SEED; rows];
     for key in keys {
-        let take = |row: usize, hash: u64| match &key.values {
-            _ if !key.is_valid(row) => partition::hash_null(hash),
-            Values::Boolean(values) => partition::hash_integer(hash, values[row].into()),
-            Values::Int(values) => partition::hash_integer(hash, values[row]),
-            Values::Wide(values) => partition::hash_wide(hash, values[row]),
-            Values::Float(values) => partition::hash_integer(hash, values[row].to_bits() as i64),
-            Values::Code { .. } | Values::Bytes(_) => partition::hash_bytes(hash, key.values.bytes(row)),
-        };
-        hashes.iter_mut().enumerate().for_each(|(row, hash)| *hash = take(row, *hash));
+        match (&key.values, &key.valid) {
+            (Values::Int(values), None) => take(&mut hashes, values, |value| *value),
+            (Values::Float(values), None) => take(&mut hashes, values, |value| value.to_bits() as i64),
+            (Values::Boolean(values), None) => take(&mut hashes, values, |value| (*value).into()),
+            _ => hashes.iter_mut().enumerate().for_each(|(row, hash)| *hash = take_one(*hash, key, row)),
+        }
     }
     hashes
+}
+
+/// Takes integers in, none of them null: a loop without branches.
+fn take<T>(hashes: &mut [u64], values: &[T], integer: impl Fn(&T) -> i64) {
+    hashes.iter_mut().zip(values).for_each(|(hash, value)| *hash = partition::hash_integer(*hash, integer(value)));
+}
+
+/// Takes one value in.
+fn take_one(hash: u64, key: &Vector, row: usize) -> u64 {
+    match &key.values {
+        _ if !key.is_valid(row) => partition::hash_null(hash),
+        Values::Boolean(values) => partition::hash_integer(hash, values[row].into()),
+        Values::Int(values) => partition::hash_integer(hash, values[row]),
+        Values::Wide(values) => partition::hash_wide(hash, values[row]),
+        Values::Float(values) => partition::hash_integer(hash, values[row].to_bits() as i64),
+        Values::Code { .. } | Values::Bytes(_) => partition::hash_bytes(hash, key.values.bytes(row)),
+    }
 }

@@ -24,8 +24,9 @@ use crate::{
     rows::{concat_in_parallel, part_ranges, to_table_in_parallel},
 };
 
-/// Rows that a worker has beyond twice those that are wanted before it cuts them back: about a vector.
-const CUT_BEYOND: usize = 1 << 12;
+/// Rows that a worker has beyond twice those that are wanted before it cuts them back: few, since the bound then moves on, and fewer
+/// rows pass it.
+const CUT_BEYOND: usize = 1 << 6;
 
 pub(super) struct SortSink {
     plan: SortPlan,
@@ -56,19 +57,19 @@ impl SortSink {
     /// Returns which active rows come before the bound.
     fn before(&self, bound: &Bound, frame: &Frame<'_>) -> Result<Vec<u32>> {
         let keys = &self.plan.keys;
-        let column = keys.first().and_then(|key| frame.source_column(key.slot).map(|column| (key, column)));
-        match column.and_then(|(key, column)| bound.up_to_text(key, column, frame.rows())) {
-            Some(near) if near.is_empty() => Ok(near),
-            Some(near) => {
-                let vectors = keys.iter().map(|key| frame.vector_at(key.slot, &near).map(Rc::new));
-                let before = bound.before(keys, &vectors.collect::<Result<Vec<_>>>()?, near.len());
-                Ok(before.into_iter().map(|at| near[at as usize]).collect())
-            }
-            None => {
-                let vectors = keys.iter().map(|key| frame.vector(key.slot)).collect::<Result<Vec<_>>>()?;
-                Ok(bound.before(keys, &vectors, frame.count()))
-            }
+        let Some(key) = keys.first() else { return Ok(Vec::new()) };
+        let column = frame.source_column(key.slot);
+        let near = match column.and_then(|column| bound.up_to_text(key, column, frame.rows())) {
+            Some(near) => near,
+            None => bound.up_to(key, &*frame.vector(key.slot)?),
+        };
+        if near.is_empty() {
+            return Ok(near);
         }
+        // Further keys are fetched only for rows that the first does not exclude.
+        let vectors = keys.iter().map(|key| frame.vector_at(key.slot, &near).map(Rc::new));
+        let before = bound.before(keys, &vectors.collect::<Result<Vec<_>>>()?, near.len());
+        Ok(before.into_iter().map(|at| near[at as usize]).collect())
     }
 
     /// Cuts a worker's rows back to those that are wanted, and tells the others of the last.

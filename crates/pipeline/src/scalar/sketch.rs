@@ -38,10 +38,28 @@ impl Sketch {
     /// Adds the hash of a value.
     #[inline]
     pub fn add_hash(&mut self, hash: u64) {
-        let register = (hash >> (64 - BITS)) as u16;
-        // The bit that is set behind the hash bounds the run.
-        let rank = (hash << BITS | 1 << (BITS - 1)).leading_zeros() as u8 + 1;
+        let (register, rank) = place(hash);
         self.raise(register, rank);
+    }
+
+    /// Adds the hashes of many values.
+    pub fn add_hashes(&mut self, hashes: impl Iterator<Item = u64>) {
+        let mut hashes = hashes;
+        if matches!(self, Sketch::Sparse(_)) {
+            for hash in hashes.by_ref() {
+                self.add_hash(hash);
+                if matches!(self, Sketch::Dense(_)) {
+                    break;
+                }
+            }
+        }
+        if let Sketch::Dense(ranks) = self {
+            for hash in hashes {
+                let (register, rank) = place(hash);
+                let known = &mut ranks[usize::from(register) & ((1 << BITS) - 1)];
+                *known = rank.max(*known);
+            }
+        }
     }
 
     /// Raises a register to a rank.
@@ -102,6 +120,13 @@ impl Sketch {
     }
 }
 
+/// Returns the register that a hash falls to, and its rank there.
+#[inline(always)]
+fn place(hash: u64) -> (u16, u8) {
+    // The bit that is set behind the hash bounds the run.
+    ((hash >> (64 - BITS)) as u16, (hash << BITS | 1 << (BITS - 1)).leading_zeros() as u8 + 1)
+}
+
 /// Returns the sum of 2^−rank.
 fn powers(ranks: impl Iterator<Item = u8>) -> f64 {
     ranks.map(|rank| (-f64::from(rank)).exp2()).sum()
@@ -124,6 +149,9 @@ mod tests {
             let [mut first, second] = halves;
             first.merge(&second);
             assert_eq!(first.estimate(), whole.estimate());
+            let mut at_once = Sketch::default();
+            at_once.add_hashes((0..distinct).map(|number| hash_value(SEED, &Value::Integer(number))));
+            assert_eq!(at_once.estimate(), whole.estimate());
             let error = (whole.estimate() as f64 - distinct as f64).abs() / (distinct as f64).max(1.0);
             assert!(error < 0.03, "{distinct} estimated as {}", whole.estimate());
             assert!(whole.byte_len() <= 1 << BITS);

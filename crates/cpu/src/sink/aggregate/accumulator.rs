@@ -10,8 +10,13 @@ use tandem_pipeline::{
 };
 use tandem_plan::sink::PlannedAggregate;
 
-use super::collected::Collected;
-use crate::{Values, Vector, sink::partition};
+use super::{
+    collected::Collected,
+    lists::Answer,
+    quantiles::Quantiles,
+    sketches::{self, Words},
+};
+use crate::{Values, Vector};
 
 /// Which group each row belongs to.
 #[derive(Clone, Copy)]
@@ -45,6 +50,8 @@ pub(super) struct GroupAccumulators {
     pub(super) counted: bool,
     /// Bytes of the texts and sketches that are kept.
     pub(super) text: usize,
+    /// The hashes of a dictionary's words, for sketches.
+    words: Words,
 }
 
 #[derive(Debug)]
@@ -68,7 +75,9 @@ pub(super) enum State {
     /// Combined bits of integers.
     Bits(Vec<i128>),
     Sketches(Vec<Sketch>),
-    /// All values.
+    /// All values, for places of their order.
+    Quantiles(Quantiles),
+    /// All values, and what they are ordered by.
     Collected(Collected),
     First(Vec<Option<Value>>),
 }
@@ -100,11 +109,21 @@ impl GroupAccumulators {
             (F::BitAnd | F::BitOr | F::BitXor, _) => State::Bits(Vec::new()),
             (F::CountApproximate, _) => State::Sketches(Vec::new()),
             (function, _) if function.is_of_pairs() => State::Pairs(Vec::new()),
+            (F::Median | F::Quantile, _) => State::Quantiles(Quantiles::new(aggregate.parameter.as_float(), argument)),
             (function, _) if function.is_holistic() => State::Collected(Collected::new(aggregate, argument)),
             _ => State::Spread(Vec::new()),
         };
         let (aggregate, argument, second) = (aggregate.clone(), argument.clone(), second.clone());
-        GroupAccumulators { aggregate, argument, second, state, counts: Vec::new(), counted, text: 0 }
+        GroupAccumulators {
+            aggregate,
+            argument,
+            second,
+            state,
+            counts: Vec::new(),
+            counted,
+            text: 0,
+            words: Words::default(),
+        }
     }
 
     pub(super) fn smallest(&self) -> bool {
@@ -130,19 +149,21 @@ impl GroupAccumulators {
             State::Pairs(pairs) => pairs.resize(groups, PairMoments::default()),
             State::Bits(bits) => bits.resize(groups, no_bits(self.aggregate.function)),
             State::Sketches(sketches) => sketches.resize(groups, Sketch::default()),
+            State::Quantiles(quantiles) => quantiles.resize(groups),
             State::Collected(collected) => collected.resize(groups),
             State::First(first) => first.resize(groups, None),
         }
     }
 
-    /// Adds rows of a morsel, of which these are the arguments; only those with `mask` set contribute, nulls never do.
+    /// Adds rows, of which these are the arguments, and of which the first came at a time; only those with `mask` set contribute, nulls
+    /// never do.
     pub(super) fn update(
         &mut self,
         groups: GroupOf<'_>,
         rows: usize,
         vectors: &[Rc<Vector>],
         mask: Option<&[u8]>,
-        morsel: usize,
+        came: u64,
     ) {
         let vector = vectors.first().map(Rc::as_ref);
         match (&mut self.state, vector) {
@@ -151,7 +172,10 @@ impl GroupAccumulators {
             (State::Collected(collected), Some(vector)) => {
                 let nulls_count = self.aggregate.function == AggregateFunction::Nth;
                 let mask = if nulls_count { mask.map(Cow::Borrowed) } else { both(vector, mask) };
-                return collected.push(groups, rows, vectors, mask.as_deref(), morsel);
+                return collected.push(&self.aggregate, groups, rows, vectors, mask.as_deref(), came);
+            }
+            (State::Quantiles(quantiles), Some(vector)) => {
+                return quantiles.push(groups, rows, vector, both(vector, mask).as_deref());
             }
             (State::Pairs(pairs), Some(y)) => {
                 let [_, x] = vectors else { return };
@@ -210,14 +234,7 @@ impl GroupAccumulators {
         match (&mut self.state, vector.map(|v| &v.values)) {
             (State::Count, _) => {}
             (State::Sketches(sketches), Some(_)) => {
-                let hashes =
-                    vector.map_or_else(Vec::new, |vector| partition::hashes(std::slice::from_ref(vector), rows));
-                for_rows(rows, mask, |row| {
-                    let sketch = &mut sketches[groups.of(row)];
-                    let before = sketch.byte_len();
-                    sketch.add_hash(hashes[row]);
-                    self.text += sketch.byte_len() - before;
-                });
+                self.text += sketches::add(sketches, &mut self.words, groups, rows, vector, mask);
             }
             (State::Bits(bits), Some(Values::Int(values))) => {
                 let function = self.aggregate.function;
@@ -241,12 +258,16 @@ impl GroupAccumulators {
                 let sum = &mut sums[groups.of(row)];
                 *sum = sum.wrapping_add(i256::from_i128(values[row]));
             }),
-            (State::Float(sums), Some(Values::Float(values))) => {
-                for_rows(rows, mask, |row| sums[groups.of(row)] += values[row]);
-            }
+            (State::Float(sums), Some(Values::Float(values))) => match (groups, mask) {
+                (GroupOf::One, None) => add_all(&mut sums[0], values, |value| value),
+                _ => for_rows(rows, mask, |row| sums[groups.of(row)] += values[row]),
+            },
             (State::Float(sums), Some(Values::Int(values))) => {
                 let unit = unit(&self.argument);
-                for_rows(rows, mask, |row| sums[groups.of(row)] += values[row] as f64 / unit);
+                match (groups, mask) {
+                    (GroupOf::One, None) => add_all(&mut sums[0], values, |value| value as f64 / unit),
+                    _ => for_rows(rows, mask, |row| sums[groups.of(row)] += values[row] as f64 / unit),
+                }
             }
             (State::Float(sums), Some(Values::Wide(values))) => {
                 let unit = unit(&self.argument);
@@ -330,6 +351,7 @@ impl GroupAccumulators {
                 each(&mut |from, to| combine(function, &mut a[to], b[from]));
             }
             (State::Sketches(a), State::Sketches(b)) => each(&mut |from, to| a[to].merge(&b[from])),
+            (State::Quantiles(a), State::Quantiles(b)) => a.merge(b, pairs),
             (State::Collected(a), State::Collected(b)) => a.merge(b, pairs),
             (State::First(a), State::First(b)) => each(&mut |from, to| {
                 if a[to].is_none() {
@@ -364,15 +386,25 @@ impl GroupAccumulators {
             State::Pairs(pairs) => pick(pairs, groups),
             State::Bits(bits) => pick(bits, groups),
             State::Sketches(sketches) => pick(sketches, groups),
+            State::Quantiles(quantiles) => quantiles.arrange(groups),
             State::Collected(collected) => collected.arrange(groups),
             State::First(first) => pick(first, groups),
         }
     }
 
-    /// Prepares for being merged, or for results.
-    pub(super) fn seal(&mut self) {
-        if let State::Collected(collected) = &mut self.state {
-            collected.seal();
+    /// Prepares for being merged, in tasks of 2^`shift` groups, or for results.
+    pub(super) fn seal(&mut self, shift: u32) {
+        match &mut self.state {
+            State::Quantiles(quantiles) => quantiles.seal(shift),
+            State::Collected(collected) => collected.seal(),
+            _ => {}
+        }
+    }
+
+    /// Takes what is known of a group's quantile.
+    pub(super) fn answer(&mut self, group: u32, answer: Answer) {
+        if let State::Quantiles(quantiles) = &mut self.state {
+            quantiles.answer(group, answer);
         }
     }
 
@@ -399,7 +431,7 @@ impl GroupAccumulators {
             State::Pairs(v) => v.len(),
             State::Bits(v) => v.len(),
             State::Sketches(v) => v.len(),
-            State::Collected(_) => 0,
+            State::Quantiles(_) | State::Collected(_) => 0,
             State::First(v) => v.len(),
         }
     }
@@ -413,10 +445,27 @@ impl GroupAccumulators {
             State::Spread(_) => size_of::<Moments>(),
             State::Wide(_) | State::Sketches(_) => 32,
             State::BestBytes(_) | State::First(_) | State::Pairs(_) => 48,
+            State::Quantiles(quantiles) => return quantiles.byte_len(),
             State::Collected(collected) => return collected.byte_len(),
         };
         self.size() * each + self.counts.len() * 8 + self.text
     }
+}
+
+/// Adds all values to a sum. Each addition waits for the one before, so that many are made in several sums side by side.
+fn add_all<T: Copy>(sum: &mut f64, values: &[T], float: impl Fn(T) -> f64) {
+    const LANES: usize = 16;
+    let (groups, rest) = values.as_chunks::<LANES>();
+    if groups.len() > 1 {
+        let mut lanes = [0.0; LANES];
+        for group in groups {
+            lanes.iter_mut().zip(group).for_each(|(lane, value)| *lane += float(*value));
+        }
+        lanes.iter().for_each(|lane| *sum += lane);
+    } else {
+        groups.iter().flatten().for_each(|value| *sum += float(*value));
+    }
+    rest.iter().for_each(|value| *sum += float(*value));
 }
 
 /// What a decimal's scaled integer is divided by to be its value.

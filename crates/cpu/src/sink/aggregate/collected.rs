@@ -1,18 +1,16 @@
-//! The values of each group, for aggregates that need all of them at once: medians, quantiles, values by place, joined texts.
+//! The values of each group, for aggregates that need them in an order: values by place, joined texts.
 //!
 //! All groups share one list of rows, each with the number of its group. It is put in the order of groups (`seal`) when groups are
-//! set aside and before they are merged, so that a group's rows are a run; results are computed of runs.
+//! set aside and before they are merged, so that a group's rows are a run; results are computed of runs. Where only the first or the
+//! last row of each group is wanted, those that cannot be it are left out as they come (`ends`).
 
 use std::{cmp::Ordering, ops::Range, rc::Rc};
 
-use tandem_column::{Error, Result, Type, float_order, from_float_order};
-use tandem_pipeline::{Aggregate, AggregateFunction, SortKey, Value, scalar::quantile};
+use tandem_column::{Error, Result, Type};
+use tandem_pipeline::{Aggregate, AggregateFunction, SortKey, Value};
 
-use super::accumulator::GroupOf;
+use super::{accumulator::GroupOf, ends::Ends};
 use crate::{BytesVector, Values, Vector, sink::order::compare};
-
-/// Bits of the number of a row among those that a worker met; the number of its morsel is above them.
-const ROW_BITS: u32 = 40;
 
 /// The rows of all groups.
 #[derive(Debug)]
@@ -26,6 +24,7 @@ pub(super) struct Collected {
     size: usize,
     /// The first row of each group, and the number of rows, while rows lie group by group.
     starts: Vec<usize>,
+    ends: Option<Ends>,
 }
 
 impl Collected {
@@ -34,7 +33,8 @@ impl Collected {
         // Others than the argument take the representation of what comes.
         let by = aggregate.order.len() + usize::from(ordered);
         let columns = [argument].into_iter().chain(std::iter::repeat_n(&Type::Int64, by)).map(Vector::empty).collect();
-        Collected { groups: Vec::new(), columns, ordered, size: 0, starts: Vec::new() }
+        let ends = Ends::new(aggregate);
+        Collected { groups: Vec::new(), columns, ordered, size: 0, starts: Vec::new(), ends }
     }
 
     /// Makes room for so many groups.
@@ -42,19 +42,26 @@ impl Collected {
         self.size = groups;
     }
 
-    /// Adds rows of a morsel: the argument, and what it is ordered by.
+    /// Adds rows, the first of which came at a time: the argument, and what it is ordered by.
     pub(super) fn push(
         &mut self,
+        aggregate: &Aggregate,
         groups: GroupOf<'_>,
         rows: usize,
         vectors: &[Rc<Vector>],
         mask: Option<&[u8]>,
-        morsel: usize,
+        came: u64,
     ) {
         self.starts.clear();
-        let first = self.groups.len();
-        let chosen: Option<Vec<u32>> =
+        let mut chosen: Option<Vec<u32>> =
             mask.map(|mask| (0..rows as u32).filter(|row| mask[*row as usize] != 0).collect());
+        if let Some(ends) = &mut self.ends {
+            let at_end = ends.select(aggregate, groups, rows, chosen.as_deref(), (vectors.get(1), came));
+            match at_end {
+                Some(at_end) => chosen = Some(at_end),
+                None => self.ends = None,
+            }
+        }
         match &chosen {
             Some(chosen) => self.groups.extend(chosen.iter().map(|row| groups.of(*row as usize) as u32)),
             None => self.groups.extend((0..rows).map(|row| groups.of(row) as u32)),
@@ -65,10 +72,28 @@ impl Collected {
                 None => column.append(vector),
             }
         }
-        if let Some(Vector { values: Values::Int(came), .. }) = self.columns.last_mut().filter(|_| self.ordered) {
-            let morsel = (morsel as i64) << ROW_BITS;
-            came.extend((first..self.groups.len()).map(|row| morsel | row as i64));
+        if let Some(Vector { values: Values::Int(times), .. }) = self.columns.last_mut().filter(|_| self.ordered) {
+            match &chosen {
+                Some(chosen) => times.extend(chosen.iter().map(|row| (came + u64::from(*row)) as i64)),
+                None => times.extend((came..came + rows as u64).map(|time| time as i64)),
+            }
         }
+        // Looking at all groups pays where there are as many rows.
+        if self.ends.as_ref().is_some_and(|ends| self.groups.len() >= ends.next_cut.max(2 * self.size)) {
+            self.cut(aggregate);
+        }
+    }
+
+    /// Drops rows that are no longer the first or last of their group.
+    fn cut(&mut self, aggregate: &Aggregate) {
+        let Value::Integer(place) = aggregate.parameter else { return };
+        self.seal();
+        let runs = (0..self.size).map(|group| self.run(group));
+        let kept: Vec<u32> = self.rows_at(aggregate, place, runs).into_iter().flatten().collect();
+        self.columns.iter_mut().for_each(|column| *column = column.take(&kept));
+        self.groups = kept.iter().map(|row| self.groups[*row as usize]).collect();
+        self.starts.clear();
+        self.ends.iter_mut().for_each(|ends| ends.next_cut = Ends::CUT_FROM.max(4 * kept.len()));
     }
 
     /// Puts groups in another order, or keeps some: those of these numbers.
@@ -130,12 +155,12 @@ impl Collected {
         if self.groups.len() <= u32::MAX as usize {
             return Ok(());
         }
-        Err(Error::exhausted("too many values for one median, quantile or text: group rows by more, or filter them"))
+        Err(Error::exhausted("too many values for one text or place: group rows by more, or filter them"))
     }
 
     pub(super) fn byte_len(&self) -> usize {
         let columns: usize = self.columns.iter().map(Vector::held_bytes).sum();
-        columns + self.groups.len() * 4 + self.starts.len() * 8
+        columns + self.groups.len() * 4 + self.starts.len() * 8 + self.ends.as_ref().map_or(0, Ends::byte_len)
     }
 
     /// Returns the results of some groups; rows lie group by group.
@@ -143,73 +168,45 @@ impl Collected {
         let runs = groups.iter().map(|group| self.run(*group as usize));
         match (aggregate.function, &aggregate.parameter) {
             (AggregateFunction::Nth, Value::Integer(place)) => self.nth(aggregate, *place, runs),
-            (AggregateFunction::JoinText, between) => self.join(aggregate, between.as_str().unwrap_or(""), runs),
-            (_, parameter) => self.quantiles(&aggregate.kind, parameter.as_float(), runs),
+            (_, between) => self.join(aggregate, between.as_str().unwrap_or(""), runs),
         }
     }
 
-    /// Returns quantiles, or medians where there is no fraction.
-    fn quantiles(&self, kind: &Type, fraction: Option<f64>, runs: impl Iterator<Item = Range<usize>>) -> Vector {
-        let place = |count: usize| match fraction {
-            Some(fraction) => quantile::place(count, fraction),
-            None => quantile::middle(count).map(|(low, high)| (low, high, 0.5)),
+    /// Returns the row at a place of each run's order.
+    fn rows_at(
+        &self,
+        aggregate: &Aggregate,
+        place: i128,
+        runs: impl Iterator<Item = Range<usize>>,
+    ) -> Vec<Option<u32>> {
+        let order = self.order(aggregate);
+        let row = |run: Range<usize>| {
+            let count = run.len();
+            let at = if place > 0 { place - 1 } else { count as i128 + place };
+            let at = usize::try_from(at).ok().filter(|at| *at < count)?;
+            let places = run.start as u32..run.end as u32;
+            match at {
+                0 => places.min_by(|left, right| order(*left, *right)),
+                at if at == count - 1 => places.max_by(|left, right| order(*left, *right)),
+                at => {
+                    let mut places: Vec<u32> = places.collect();
+                    Some(*places.select_nth_unstable_by(at, |left, right| order(*left, *right)).1)
+                }
+            }
         };
-        let half = |low: i128, high: i128| quantile::half_of_integers(low, high);
-        match &self.columns[0].values {
-            Values::Float(values) => {
-                let keys = |run: Range<usize>| values[run].iter().map(|value| float_order(*value));
-                let value = |low: i64, high: i64, weight: f64| {
-                    let (low, high) = (from_float_order(low), from_float_order(high));
-                    match fraction {
-                        Some(_) => quantile::between(low, high, weight, kind),
-                        None => quantile::half_of_floats(low, high, kind),
-                    }
-                };
-                let (values, valid) = selected(runs, place, keys, value, from_float_order);
-                Vector { values: Values::Float(values), valid }
-            }
-            Values::Wide(values) => {
-                let keys = |run: Range<usize>| values[run].iter().copied();
-                let (values, valid) = selected(runs, place, keys, |low, high, _| half(low, high), |value| value);
-                Vector { values: Values::Wide(values), valid }
-            }
-            Values::Int(values) => {
-                let keys = |run: Range<usize>| values[run].iter().copied();
-                let value = |low: i64, high: i64, _| half(low.into(), high.into()) as i64;
-                let (values, valid) = selected(runs, place, keys, value, |value| value);
-                Vector { values: Values::Int(values), valid }
-            }
-            _ => Vector::nulls(kind, runs.count()),
-        }
+        runs.map(row).collect()
     }
 
     /// Returns the value at a place of each group's order.
     fn nth(&self, aggregate: &Aggregate, place: i128, runs: impl Iterator<Item = Range<usize>>) -> Vector {
-        let order = self.order(aggregate);
-        let (mut rows, mut found) = (Vec::new(), Vec::new());
-        for run in runs {
-            let count = run.len();
-            let at = if place > 0 { place - 1 } else { count as i128 + place };
-            let at = usize::try_from(at).ok().filter(|at| *at < count);
-            let mut places = run.start as u32..run.end as u32;
-            let row = at.and_then(|at| match at {
-                0 => places.min_by(|left, right| order(*left, *right)),
-                at if at == count - 1 => places.max_by(|left, right| order(*left, *right)),
-                at => {
-                    let mut places: Vec<u32> = places.by_ref().collect();
-                    Some(*places.select_nth_unstable_by(at, |left, right| order(*left, *right)).1)
-                }
-            });
-            found.push(u8::from(row.is_some()));
-            rows.push(row.unwrap_or(0));
-        }
+        let rows = self.rows_at(aggregate, place, runs);
         if self.groups.is_empty() {
             return Vector::nulls(&aggregate.kind, rows.len());
         }
-        let mut values = self.columns[0].take(&rows);
-        if found.contains(&0) {
-            let valid = values.valid.get_or_insert_with(|| vec![1; found.len()]);
-            valid.iter_mut().zip(found).for_each(|(valid, found)| *valid &= found);
+        let mut values = self.columns[0].take(&rows.iter().map(|row| row.unwrap_or(0)).collect::<Vec<_>>());
+        if rows.contains(&None) {
+            let valid = values.valid.get_or_insert_with(|| vec![1; rows.len()]);
+            valid.iter_mut().zip(rows).for_each(|(valid, row)| *valid &= u8::from(row.is_some()));
         }
         values
     }
@@ -241,30 +238,4 @@ impl Collected {
         let vectors: Vec<&Vector> = self.columns[1..].iter().collect();
         move |left, right| compare::rows(&keys, &vectors, left as usize, right as usize)
     }
-}
-
-/// Computes a value of two of each run's keys: those at two places of their order, or at one.
-fn selected<K: Copy + Ord, T: Default, I: Iterator<Item = K>>(
-    runs: impl Iterator<Item = Range<usize>>,
-    place: impl Fn(usize) -> Option<(usize, usize, f64)>,
-    keys: impl Fn(Range<usize>) -> I,
-    two: impl Fn(K, K, f64) -> T,
-    one: impl Fn(K) -> T,
-) -> (Vec<T>, Option<Vec<u8>>) {
-    let (mut values, mut valid) = (Vec::new(), Vec::new());
-    let mut scratch: Vec<K> = Vec::new();
-    for run in runs {
-        let found = place(run.len()).map(|(low, high, weight)| {
-            scratch.clear();
-            scratch.extend(keys(run));
-            let (_, first, behind) = scratch.select_nth_unstable(low);
-            match behind.iter().min() {
-                Some(second) if high > low => two(*first, *second, weight),
-                _ => one(*first),
-            }
-        });
-        valid.push(u8::from(found.is_some()));
-        values.push(found.unwrap_or_default());
-    }
-    (values, valid.contains(&0).then_some(valid))
 }

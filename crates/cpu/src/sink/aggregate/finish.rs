@@ -48,6 +48,7 @@ impl GroupAccumulators {
             (State::Sketches(sketches), _) => {
                 return Ok(Vector::new(Values::Int(pick.map(|g| sketches[g].estimate()).collect())));
             }
+            (State::Quantiles(quantiles), _) => return quantiles.finish(kind, groups),
             (State::Collected(collected), _) => return Ok(collected.finish(&self.aggregate, groups)),
             (State::Pairs(pairs), _) => {
                 let found: Vec<Option<f64>> = pick.map(|g| pairs[g].finish(function)).collect();

@@ -52,6 +52,8 @@ pub struct Groups {
     pub(super) runs: Vec<Run>,
     /// The distinct values of aggregates that are computed of such.
     pub(super) distinct: Vec<Groups>,
+    /// Rows that came so far: runs do not begin anew.
+    pub(super) seen: u64,
     size: RunSize,
     /// Bytes of the runs.
     set_aside: usize,
@@ -123,9 +125,9 @@ impl GroupSet {
         Run { set: self, starts }
     }
 
-    /// Prepares groups for being merged, or for results.
-    pub(super) fn seal(&mut self) {
-        self.accumulators.iter_mut().for_each(GroupAccumulators::seal);
+    /// Prepares groups for being merged, in tasks of 2^`shift` of them, or for results.
+    pub(super) fn seal(&mut self, shift: u32) {
+        self.accumulators.iter_mut().for_each(|accumulator| accumulator.seal(shift));
     }
 
     fn byte_len(&self) -> usize {
@@ -143,6 +145,7 @@ impl Groups {
             set: GroupSet::new(plan),
             runs: Vec::new(),
             distinct: distinct.collect(),
+            seen: 0,
             size: RunSize { groups: SMALL_RUN.min(4 * vector_rows), rows: 0, small: None, settled: false },
             set_aside: 0,
             reservation: Reservation::new(memory, "the groups of an aggregation"),

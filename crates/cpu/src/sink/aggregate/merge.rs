@@ -8,9 +8,11 @@ use tandem_plan::sink::GroupLayout;
 
 use super::{
     AggregateSink, Groups,
-    accumulator::GroupAccumulators,
+    accumulator::{GroupAccumulators, State},
     groups::{GroupSet, Run},
+    lists::Answer,
     places::dense_values,
+    quantiles::Quantiles,
     table::{GroupTable, PARTITIONS},
 };
 use crate::{Vector, parallel, rows::Chunk, settings::ParallelTasks};
@@ -19,6 +21,8 @@ use crate::{Vector, parallel, rows::Chunk, settings::ParallelTasks};
 const PARALLEL_GROUPS: usize = 1 << 14;
 /// Where few groups may have many values each, an array of them is cut into so many tasks.
 const HOLISTIC_TASKS: usize = 64;
+/// Up to so many groups of an array, their values are kept apart; those of more only by the task that merges them.
+const SEPARATE_GROUPS: usize = 1 << 12;
 
 impl AggregateSink {
     /// Merges groups into rows.
@@ -32,11 +36,22 @@ impl AggregateSink {
             GroupLayout::One => 1,
             GroupLayout::Array { groups, .. } => *groups,
         };
+        let shift = self.task_groups(places);
         let sealed = parallel::map_each(workers, states, |mut state| {
-            state.set.seal();
+            state.set.seal(if places <= SEPARATE_GROUPS { 0 } else { shift });
             state
         });
-        self.merge_places(&sealed?, places, workers)
+        self.merge_places(&sealed?, places, shift, workers)
+    }
+
+    /// Returns log2 of how many places of an array one task merges.
+    fn task_groups(&self, places: usize) -> u32 {
+        let groups = match places {
+            _ if self.holistic() => places.div_ceil(HOLISTIC_TASKS).min(PARALLEL_GROUPS),
+            places if places >= 2 * PARALLEL_GROUPS => PARALLEL_GROUPS,
+            places => places,
+        };
+        groups.max(1).next_power_of_two().trailing_zeros()
     }
 
     /// Tells whether few groups may be much work in the end.
@@ -72,16 +87,22 @@ impl AggregateSink {
     }
 
     /// Merges arrays of groups, a run of places at a time.
-    fn merge_places(&self, states: &[Groups], places: usize, workers: ParallelTasks<'_>) -> Result<Vec<Chunk>> {
-        let length = match places {
-            _ if self.holistic() => places.div_ceil(HOLISTIC_TASKS).min(PARALLEL_GROUPS),
-            places if places >= 2 * PARALLEL_GROUPS => PARALLEL_GROUPS,
-            places => places,
-        };
-        let runs = parallel::map(workers, places.div_ceil(length.max(1)), |run| {
+    fn merge_places(
+        &self,
+        states: &[Groups],
+        places: usize,
+        shift: u32,
+        workers: ParallelTasks<'_>,
+    ) -> Result<Vec<Chunk>> {
+        let length = 1 << shift;
+        let answers = self.answer_large(states, workers)?;
+        let runs = parallel::map(workers, places.div_ceil(length), |run| {
             let (first, end) = (run * length, ((run + 1) * length).min(places));
             let mut all = GroupSet::empty(&self.plan, None);
             all.accumulators.iter_mut().for_each(|accumulator| accumulator.resize(end - first));
+            for (aggregate, group, answer) in answers.iter().filter(|(_, group, _)| (first..end).contains(group)) {
+                all.accumulators[*aggregate].answer((group - first) as u32, *answer);
+            }
             let mut met = vec![0; end - first];
             for state in states {
                 let of = &state.set.met[first..end];
@@ -90,7 +111,7 @@ impl AggregateSink {
                 pairs.iter().for_each(|(_, at)| met[*at as usize] = 1);
                 merge_states(&mut all.accumulators, &state.set.accumulators, &pairs);
             }
-            all.seal();
+            all.seal(0);
             let met = met.iter().enumerate().filter(|(_, met)| **met != 0 || self.plan.keys.is_empty());
             let groups: Vec<u32> = met.map(|(group, _)| group as u32).collect();
             let keys = match &self.plan.layout {
@@ -102,6 +123,20 @@ impl AggregateSink {
             self.chunk(run, keys, &all.accumulators, &groups)
         });
         runs?.into_iter().collect()
+    }
+
+    /// Answers for groups of so many values that all workers have to do with them.
+    fn answer_large(&self, states: &[Groups], workers: ParallelTasks<'_>) -> Result<Vec<(usize, usize, Answer)>> {
+        let mut answers = Vec::new();
+        for aggregate in 0..self.plan.aggregates.len() {
+            let quantiles = states.iter().filter_map(|state| match &state.set.accumulators[aggregate].state {
+                State::Quantiles(quantiles) => Some(quantiles),
+                _ => None,
+            });
+            let large = Quantiles::answer_large(&quantiles.collect::<Vec<_>>(), workers)?;
+            answers.extend(large.into_iter().map(|(group, answer)| (aggregate, group as usize, answer)));
+        }
+        Ok(answers)
     }
 
     /// Merges hashed groups, a partition at a time if there are many.
@@ -140,7 +175,7 @@ impl AggregateSink {
 
     /// Makes rows of all groups of a hash table.
     fn finish_set(&self, part: usize, mut set: GroupSet) -> Result<Chunk> {
-        set.seal();
+        set.seal(0);
         let all: Vec<u32> = (0..set.hashed() as u32).collect();
         let keys = set.table.map_or_else(Vec::new, GroupTable::into_values);
         self.chunk(part, keys, &set.accumulators, &all)

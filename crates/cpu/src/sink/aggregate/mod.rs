@@ -1,18 +1,23 @@
 //! Groups: an array of them where keys have few places, a hash table otherwise.
 //!
 //! Each worker has groups of its own (`groups`), found by their places in an array (`places`) or by hash (`table`, `index`); a
-//! group's aggregates are arrays of states (`accumulator`), or lists of all values (`collected`). In the end all workers' groups are
+//! group's aggregates are arrays of states (`accumulator`), or lists of all values (`quantiles`, `collected`). In the end all workers' groups are
 //! merged, in parallel (`merge`), and results are made of them (`finish`).
 //! Aggregates of distinct values are computed of the groups of a second aggregation, by the keys and the value.
 
 mod accumulator;
 mod collected;
+mod ends;
 mod finish;
 mod groups;
 mod index;
+mod lists;
 mod merge;
 mod partial;
 mod places;
+mod quantiles;
+mod selection;
+mod sketches;
 mod table;
 
 use std::sync::Arc;
@@ -28,6 +33,10 @@ pub use partial::{Best, Partial};
 
 use super::{Finishing, SinkOperator};
 use crate::{Contents, Error, MemoryBudget, PipelineOutput, evaluate::Slots, frame::Frame, rows::to_table};
+
+/// Bits of the number of a row among those that a worker met; the number of its morsel is above them. So rows are known to have come
+/// before others, whichever worker met them.
+const ROW_BITS: u32 = 40;
 
 pub(super) struct AggregateSink {
     pub(super) plan: Arc<AggregatePlan>,
@@ -57,6 +66,8 @@ impl SinkOperator for AggregateSink {
 /// Adds the active rows of a frame, which are of a morsel, to groups, and to the distinct values of theirs.
 fn add_rows(plan: &AggregatePlan, state: &mut Groups, frame: &Frame<'_>, morsel: usize) -> Result<()> {
     let rows = frame.count();
+    let came = (morsel as u64) << ROW_BITS | state.seen;
+    state.seen += rows as u64;
     let numbers = state.groups(frame)?;
     let groups = numbers.as_deref().map_or(GroupOf::One, GroupOf::Each);
     for (planned, accumulator) in plan.aggregates.iter().zip(&mut state.set.accumulators) {
@@ -68,7 +79,7 @@ fn add_rows(plan: &AggregatePlan, state: &mut Groups, frame: &Frame<'_>, morsel:
         let vectors = arguments(planned, plan.phase).map(|slot| frame.vector(slot)).collect::<Result<Vec<_>>>()?;
         match plan.phase {
             Phase::Final => accumulator.update_states(groups, rows, &vectors, mask.as_deref())?,
-            _ => accumulator.update(groups, rows, &vectors, mask.as_deref(), morsel),
+            _ => accumulator.update(groups, rows, &vectors, mask.as_deref(), came),
         }
     }
     for (distinct, state) in plan.distinct.iter().zip(&mut state.distinct) {

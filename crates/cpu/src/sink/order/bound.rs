@@ -6,7 +6,7 @@ use tandem_column::{Column, Data, float_order};
 use tandem_pipeline::SortKey;
 
 use super::compare;
-use crate::{Values, Vector, kernel::RowRun};
+use crate::{Values, Vector, kernel::RowRun, simd::simd};
 
 /// The keys of one row, a vector of one row each.
 #[derive(Debug)]
@@ -78,6 +78,25 @@ impl Bound {
         })
     }
 
+    /// Returns which rows do not come after the bound by the first key, whose values these are, ascending.
+    pub(crate) fn up_to(&self, key: &SortKey, vector: &Vector) -> Vec<u32> {
+        let Some(bound) = self.keys.first() else { return (0..vector.len() as u32).collect() };
+        // Once the bound is near the end, most vectors have no such row: that is found without looking at each.
+        if vector.valid.is_none() && bound.valid.is_none() {
+            let any = match (&vector.values, &bound.values) {
+                (Values::Int(values), Values::Int(bound)) => any_integer(values, bound[0], key.descending),
+                (Values::Float(values), Values::Float(bound)) => {
+                    any_float(values, float_order(bound[0]), key.descending)
+                }
+                _ => true,
+            };
+            if !any {
+                return Vec::new();
+            }
+        }
+        candidates(key, vector, bound, &(0..vector.len() as u32).collect::<Vec<_>>())
+    }
+
     /// Returns the rows that come before the bound, ascending.
     pub(crate) fn before(&self, keys: &[SortKey], vectors: &[Rc<Vector>], rows: usize) -> Vec<u32> {
         let mut before = Vec::new();
@@ -97,6 +116,29 @@ impl Bound {
         }
         before.sort_unstable();
         before
+    }
+}
+
+simd! {
+    /// Tells whether an integer does not come after a bound.
+    fn any_integer(values: &[i64], bound: i64, descending: bool) -> bool {
+        let mut any = false;
+        if descending {
+            values.iter().for_each(|value| any |= *value >= bound);
+        } else {
+            values.iter().for_each(|value| any |= *value <= bound);
+        }
+        any
+    }
+    /// Tells whether a float does not come after a bound.
+    fn any_float(values: &[f64], bound: i64, descending: bool) -> bool {
+        let mut any = false;
+        if descending {
+            values.iter().for_each(|value| any |= float_order(*value) >= bound);
+        } else {
+            values.iter().for_each(|value| any |= float_order(*value) <= bound);
+        }
+        any
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod bound;
 pub(crate) mod compare;
 mod disjoint;
 mod normal;
+pub(crate) mod place;
 mod radix;
 
 #[cfg(test)]

@@ -6,18 +6,17 @@
 
 use std::sync::Arc;
 
-use tandem_column::{Dictionary, Result, float_order};
-use tandem_pipeline::{SortKey, WindowFunction};
+use tandem_column::Result;
+use tandem_pipeline::WindowFunction;
 use tandem_plan::sink::{AggregatePlan, WindowPlan};
 
 use crate::{
-    Groups, MemoryBudget, Reservation, Values, Vector, evaluate::Slots, frame::Frame, sink::order::bound::prefix,
+    Groups, MemoryBudget, Reservation,
+    evaluate::Slots,
+    frame::Frame,
+    sink::order::place::{NO_PLACE, OWN, PlaceOf},
 };
 
-/// The place of no row yet, which all rows may take.
-const NONE: u64 = u64::MAX;
-/// Places that one value of the key has for itself: nulls and the values next to the ends share those beyond.
-const OWN: std::ops::Range<u64> = 2..u64::MAX - 1;
 /// The most places that a worker keeps: 64 MB.
 const MOST_PLACES: usize = 1 << 23;
 /// Rows after which it is looked at whether partitions are large enough: a few for each of as many as a table finds quickly.
@@ -33,8 +32,7 @@ pub(crate) struct FirstRows {
     places: Vec<u64>,
     /// The partition and the place of each row that is kept.
     kept: Vec<(u32, u64)>,
-    /// What text looked like first: codes of a dictionary, or bytes.
-    text: Option<Option<Arc<Dictionary>>>,
+    place_of: PlaceOf,
     seen: usize,
     met: usize,
     next_check: usize,
@@ -50,7 +48,7 @@ impl FirstRows {
             wanted,
             places: Vec::new(),
             kept: Vec::new(),
-            text: None,
+            place_of: PlaceOf::default(),
             seen: 0,
             met: 0,
             next_check: FIRST_CHECK,
@@ -78,7 +76,7 @@ impl FirstRows {
             return Ok(None);
         }
         if self.places.len() < length {
-            self.places.resize(length, NONE);
+            self.places.resize(length, NO_PLACE);
         }
         // Of rows that are equal in all keys, any are the first by number; by rank, they are so together.
         let equal_too = !own || !matches!(plan.functions[0].function, WindowFunction::RowNumber);
@@ -89,7 +87,7 @@ impl FirstRows {
             if place > last || place == last && !equal_too && OWN.contains(&place) {
                 continue;
             }
-            self.met += usize::from(first[0] == NONE);
+            self.met += usize::from(first[0] == NO_PLACE);
             let mut at = self.wanted - 1;
             while at > 0 && first[at - 1] > place {
                 first[at] = first[at - 1];
@@ -121,42 +119,7 @@ impl FirstRows {
     fn places_of(&mut self, plan: &WindowPlan, frame: &Frame<'_>) -> Result<Option<(Vec<u64>, bool)>> {
         let Some(key) = plan.order.first() else { return Ok(Some((vec![OWN.start; frame.count()], true))) };
         let vector = frame.vector(key.slot)?;
-        let (mut places, own) = match &vector.values {
-            Values::Boolean(values) => (values.iter().map(|value| ordinal((*value).into())).collect(), true),
-            Values::Int(values) => (values.iter().map(|value| ordinal(*value)).collect(), true),
-            Values::Float(values) => (values.iter().map(|value| ordinal(float_order(*value))).collect(), true),
-            Values::Wide(values) => (values.iter().map(|value| ordinal((*value >> 64) as i64)).collect(), false),
-            Values::Bytes(values) => match self.text.get_or_insert(None) {
-                None => {
-                    ((0..values.len()).map(|row| prefix(values.get(row), 0, values.get(row).len())).collect(), false)
-                }
-                Some(_) => return Ok(None),
-            },
-            Values::Code { codes, dictionary } => match self.text.get_or_insert_with(|| Some(dictionary.clone())) {
-                Some(known) if Arc::ptr_eq(known, dictionary) => {
-                    (codes.iter().map(|code| ordinal((*code).into())).collect::<Vec<u64>>(), true)
-                }
-                _ => return Ok(None),
-            },
-        };
-        arrange(key, &vector, &mut places);
-        Ok(Some((places, own && plan.order.len() == 1)))
+        let places = self.place_of.rows(key, &vector);
+        Ok(places.map(|(places, own)| (places, own && plan.order.len() == 1)))
     }
-}
-
-/// Puts places in the order of a key.
-fn arrange(key: &SortKey, vector: &Vector, places: &mut [u64]) {
-    if key.descending {
-        places.iter_mut().for_each(|place| *place = !*place);
-    }
-    places.iter_mut().for_each(|place| *place = (*place).clamp(1, u64::MAX - 1));
-    if let Some(valid) = &vector.valid {
-        let null = if key.nulls_first { 0 } else { u64::MAX };
-        places.iter_mut().zip(valid).filter(|(_, valid)| **valid == 0).for_each(|(place, _)| *place = null);
-    }
-}
-
-/// Returns an integer without sign that compares as one with.
-fn ordinal(value: i64) -> u64 {
-    value as u64 ^ 1 << 63
 }
