@@ -14,7 +14,7 @@ use tandem_plan::{Build, Outline, Planning, SinkPlan};
 
 use crate::{
     Accelerator, DeviceMetrics, PipelineMetrics, QueryMetrics, RowProgress, Runtime,
-    device::{fetches_source, kernel_sink, share},
+    device::{kernel_sink, share},
 };
 
 /// The rows that a query's sources name.
@@ -169,9 +169,9 @@ impl Running<'_> {
         let rows_in = table.rows() as u64;
         options.progress.total.fetch_add(rows_in, Ordering::Relaxed);
         let mut ready = self.ready(id, table, devices)?;
-        // Rows that are on one device are computed there, unless values of theirs are wanted here.
+        // Rows that are on one device are computed there.
         let mut remote = on.is_some();
-        if remote && (devices.is_empty() || ready.sink.as_ref().is_ok_and(fetches_source)) {
+        if remote && devices.is_empty() {
             ready = self.ready_here(id, devices)?;
             remote = false;
         }
