@@ -51,10 +51,7 @@ fn tpch_on_a_device_equals_datafusion() {
     }
     let tables = tandem_generator::tpch_tables(&options(), &|_, _| ()).expect("the scale factor is in range");
     let placed = compare("tpch", tables, 22, Mode::Gpu);
-    println!("TPC-H placement with a device: {placed:?}");
-    // The queries of the papers leave nothing to the CPU.
-    let papers = placed.iter().filter(|(name, _)| ["1", "3", "6", "10"].contains(&name.as_str()));
-    assert!(papers.clone().count() == 4 && papers.clone().all(|(_, place)| *place == Where::Gpu), "{placed:?}");
+    assert!(placed.iter().all(|(_, place)| *place == Where::Gpu), "nothing is left to the CPU: {placed:?}");
 }
 
 fn options() -> GeneratorOptions {

@@ -9,7 +9,7 @@ use tandem_plan::{Body, sink::GroupKey};
 
 use crate::{
     AccumulatorWords, Binding, GeneratedKernel, HashKey, KernelLanguage, KernelOutput, KernelSink, KeyOf, MOST_HALVES,
-    ROWS_COUNT, RowColumn, Traits,
+    PLACE_BITS, ROWS_COUNT, RowColumn, Traits,
     kernel::{Uses, prelude},
     text::{Text, either},
 };
@@ -79,18 +79,32 @@ impl Finish<'_> {
                 places.into_iter().rev().for_each(|(key, place)| self.key(key, &place));
             }
             GroupKeys::Hashed(keys) => {
-                for (at, HashKey { of, shift }) in keys.iter().enumerate() {
-                    let KeyOf::Place(key) = of else {
+                let last = HashKey::numbers(keys) - 1;
+                for number in (0..last).rev() {
+                    let binding = Binding::EarlierNumbers(number);
+                    let name = format!("earlier{number}");
+                    let numbers = self.text.argument(binding, "GLOBAL const u64 *", &name, "parts of their keys");
+                    let next = number_name(number + 1, last);
+                    let stored = format!("{numbers}[{next} & {:#x}u]", (1u32 << PLACE_BITS) - 1);
+                    let stored = self.decoded(&stored);
+                    self.text.line(format!("const u64 {} = {stored};", number_name(number, last)));
+                }
+                for key in keys.iter().filter(|key| key.from == 0) {
+                    let KeyOf::Place(place) = &key.of else {
                         return Err(Error::unsupported("groups that may be equal by value are merged by the CPU"));
                     };
-                    let bits = keys.get(at + 1).map_or(64, |next| next.shift) - shift;
-                    let place = match bits {
-                        0 => "0".into(),
-                        64 => "number".into(),
-                        bits => format!("number >> {shift} & 0x{:x}UL", u64::MAX >> (64 - bits)),
-                    };
-                    let place = self.text.define("u64", &place);
-                    self.key(key, &place);
+                    let runs = keys.iter().filter(|run| run.of == key.of);
+                    let runs = runs.map(|run| {
+                        let number = number_name(run.number, last);
+                        match (run.bits, run.from) {
+                            (0, _) => "0".into(),
+                            (_, 0) => format!("{number} >> {} & {:#x}UL", run.shift, run.mask()),
+                            (_, from) => format!("({number} >> {} & {:#x}UL) << {from}", run.shift, run.mask()),
+                        }
+                    });
+                    let value = runs.collect::<Vec<_>>().join(" | ");
+                    let value = self.text.define("u64", &value);
+                    self.key(place, &value);
                 }
             }
         }
@@ -119,6 +133,14 @@ impl Finish<'_> {
         format!("{counts}[ITEM]")
     }
 
+    /// Returns the number of a hash table's place.
+    fn decoded(&self, stored: &str) -> String {
+        match self.traits.int64_atomics {
+            true => stored.to_string(),
+            false => format!("NUMBER_OF_WORDS({stored})"),
+        }
+    }
+
     /// Opens the loop over places that have a group, with what some accumulators hold of all tables together.
     fn open(&mut self, accumulators: &[AccumulatorWords]) {
         let places = self.text.argument(Binding::Rows, "const u32", "places", "of each table");
@@ -130,10 +152,8 @@ impl Finish<'_> {
         self.text.open(&format!("FOR_ROWS(at, {places}) {{"));
         if let Some(numbers) = &numbers {
             self.text.line(format!("if ({numbers}[at] == NO_NUMBER) continue;"));
-            self.text.line(match self.traits.int64_atomics {
-                true => format!("const u64 number = {numbers}[at];"),
-                false => format!("const u64 number = NUMBER_OF_WORDS({numbers}[at]);"),
-            });
+            let number = self.decoded(&format!("{numbers}[at]"));
+            self.text.line(format!("const u64 number = {number};"));
         }
         self.declare(accumulators);
         self.text.open(&format!("for (u32 table = 0; table < {tables}; table++) {{"));
@@ -336,6 +356,11 @@ impl Finish<'_> {
         }
         self.columns.push(if wide { RowColumn::Wide { nullable } } else { RowColumn::Numbers { nullable } });
     }
+}
+
+/// Returns the name of one of the numbers that stand for a group's keys.
+fn number_name(number: usize, last: usize) -> String {
+    if number == last { "number".into() } else { format!("number{number}") }
 }
 
 fn wide_literal(value: i128) -> String {

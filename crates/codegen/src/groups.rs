@@ -8,7 +8,7 @@ use tandem_plan::{
 };
 
 use crate::{
-    AccumulatorWords, Binding, HashKey, KeyOf, ROWS_COUNT,
+    AccumulatorWords, Binding, HashKey, ROWS_COUNT,
     expression::{Term, Width},
     kernel::{Generator, KernelOutput},
 };
@@ -167,7 +167,7 @@ impl Generator<'_> {
         let out = self.text.argument(Binding::Groups, "GLOBAL i64 *", "groups", remark);
         let (accumulators, width) = plan(self.input.body, aggregates, shared, words)?;
         if let (true, GroupLookup::Hashed(keys)) = (words, groups)
-            && key_bits(keys) > 62
+            && keys.iter().any(|key| key.shift + key.bits > 62)
         {
             let reason = "the device has no atomic operations on 64 bits, for groups by more than 62 bits of keys";
             return Err(Error::unsupported(reason));
@@ -363,7 +363,7 @@ impl Generator<'_> {
     }
 
     /// Returns the place of a key's value.
-    fn key_place(&mut self, key: &GroupKey, kind: &str) -> Result<String> {
+    pub(crate) fn key_place(&mut self, key: &GroupKey, kind: &str) -> Result<String> {
         let term = self.slot(key.slot)?;
         let min = self.text.argument(Binding::Constant(key.min), "const i64", "", "");
         let place = format!("({kind})((u64){} - (u64){min})", term.value);
@@ -391,39 +391,6 @@ impl Generator<'_> {
             });
             "group".to_string()
         }))
-    }
-
-    /// Returns a pointer to the row's group of a hash table.
-    fn hashed_group(&mut self, keys: &[HashKey], width: usize) -> Result<String> {
-        let mut parts = Vec::with_capacity(keys.len());
-        for HashKey { of, shift } in keys {
-            let part = match of {
-                KeyOf::Place(key) => self.key_place(key, "u64")?,
-                KeyOf::Row => {
-                    let first = self.first_row();
-                    match self.unmatched {
-                        Some(_) => format!("(u64){first}"),
-                        None => format!("((u64){first} + row)"),
-                    }
-                }
-                KeyOf::Entry(lookup) => {
-                    let entry = self.entry(*lookup)?;
-                    match &self.absent[*lookup] {
-                        Some(absent) => format!("({absent} ? 0 : (u64){entry} + 1)"),
-                        None => format!("((u64){entry} + 1)"),
-                    }
-                }
-            };
-            parts.push(format!("((u64){part} << {shift})"));
-        }
-        let number = self.text.define("u64", &parts.join(" | "));
-        let numbers = self.text.argument(Binding::GroupNumbers, "GLOBAL u64 *", "numbers", "whose group it is");
-        let mask = self.text.argument(Binding::GroupMask, "const u32", "mask", "places of the hash table, less one");
-        let full = self.text.argument(Binding::Full, "GLOBAL i32 *", "full", "set when the hash table is too small");
-        let place = self.text.define("u32", &format!("group_place({numbers}, {mask}, {number})"));
-        self.text.line(format!("if ({place} > {mask}) {{ RAISE({full}); continue; }}"));
-        self.text.line(format!("GLOBAL i64 *const group = table + (u64){place} * {width};"));
-        Ok("group".into())
     }
 
     fn declare_registers(&mut self, accumulators: &[AccumulatorWords]) {
@@ -498,14 +465,4 @@ fn choose(smallest: bool, from: Option<i64>) -> &'static str {
         (true, Some(_)) => "LEAST_32",
         (false, Some(_)) => "MOST_32",
     }
-}
-
-/// Returns how many bits the numbers of groups have.
-fn key_bits(keys: &[HashKey]) -> u32 {
-    let bits = |key: &HashKey| match key.of {
-        KeyOf::Place(place) => key.shift + 64 - place.size.saturating_sub(1).leading_zeros(),
-        // Rows and entries are numbers of 32 bits.
-        KeyOf::Entry(_) | KeyOf::Row => key.shift + 32,
-    };
-    keys.iter().map(bits).max().unwrap_or(0)
 }

@@ -11,6 +11,8 @@
 mod expression;
 mod finish;
 mod groups;
+mod hash_key;
+mod hashed;
 mod kernel;
 mod mapping;
 mod operators;
@@ -18,18 +20,22 @@ mod probe;
 mod read;
 mod rows;
 mod sink;
+mod slice;
 mod text;
 mod unmatched;
 
 use tandem_column::{Column, Data, Remote, RemoteForm, Result};
+use tandem_pipeline::SlotId;
 use tandem_plan::Origin;
 
 pub use finish::finish;
+pub use hash_key::{HashKey, KeyOf, PLACE_BITS};
 pub use kernel::{GeneratedKernel, KernelInput, KernelOutput, generate};
 pub use mapping::Mapping;
 pub use operators::{operator, operators};
 pub use rows::RowColumn;
-pub use sink::{AccumulatorWords, HashKey, KernelSink, KeyOf, MOST_HALVES, OrderKey, ROWS_COUNT};
+pub use sink::{AccumulatorWords, KernelSink, MOST_HALVES, OrderKey, ROWS_COUNT};
+pub use slice::{MOST_SLICE, TextBase, slice_bounds};
 pub use unmatched::generate_unmatched;
 
 /// How the values of a column lie in memory.
@@ -180,6 +186,10 @@ pub enum Binding {
     Mapped(Mapping),
     /// Its null flags, a byte each.
     MappedNulls(Mapping),
+    /// Where each text begins that an expression gives for the words of a dictionary, that of null first, 64 bits.
+    MappedTexts(Mapping),
+    /// The bytes of those texts.
+    MappedBytes(Mapping),
     /// A constant, 64 bits (of a float: its bits).
     Constant(i64),
     /// The tables of groups, 64-bit numbers.
@@ -190,6 +200,10 @@ pub enum Binding {
     Tables,
     /// The number of each place of a hash table of groups, 64 bits; all ones where it has none.
     GroupNumbers,
+    /// The same of a hash table of earlier numbers, whose places stand for them in later ones.
+    EarlierNumbers(usize),
+    /// Where each text of a hash table of a slot's texts lies, 64 bits; all ones where there is none.
+    Texts(SlotId),
     /// How many places a hash table of groups has, less one, 32 bits.
     GroupMask,
     /// One 32-bit number, set when a hash table of groups is too small.

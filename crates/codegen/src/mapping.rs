@@ -27,21 +27,10 @@ impl Mapping {
     /// # Errors
     /// Unsupported for large dictionaries, and if some word has no value: a row with it need not exist.
     pub fn evaluate(&self, dictionary: &Dictionary) -> Result<(Vec<u8>, Vec<u8>)> {
-        if dictionary.len() > MOST_WORDS {
-            return Err(Error::unsupported("functions of text with many different values are not on the device yet"));
-        }
         let slots = [Slot { name: String::new(), kind: self.kind.clone(), nullable: true }];
-        let words = dictionary.iter().map(|word| match self.kind {
-            Type::Binary => Value::Binary(word.into()),
-            _ => Value::string(String::from_utf8_lossy(word)),
-        });
         let width = if self.expr.kind(&slots) == Type::Boolean { 1 } else { 8 };
-        let evaluator = Evaluator::new(&[]);
         let (mut numbers, mut nulls) = (Vec::new(), Vec::new());
-        for word in std::iter::once(Value::Null).chain(words) {
-            let value = evaluator
-                .evaluate(&self.expr, &[word], &slots)
-                .map_err(|_| Error::unsupported("a word has no value: the CPU finds whether a row has it"))?;
+        for value in self.values(dictionary)? {
             nulls.push(u8::from(value.is_null()));
             let number = match value {
                 Value::Boolean(value) => i64::from(value),
@@ -52,6 +41,44 @@ impl Mapping {
             numbers.extend_from_slice(&number.to_le_bytes()[..width]);
         }
         Ok((numbers, nulls))
+    }
+
+    /// Makes the mapping of an expression of one slot.
+    pub(crate) fn of(expr: &Expr, words: Origin, kind: &Type) -> Mapping {
+        Mapping { words, expr: expr.map_slots(&|_| 0), kind: kind.clone() }
+    }
+
+    /// Evaluates an expression of text for null, then for each word; `None` where it is null.
+    ///
+    /// # Errors
+    /// As [`Mapping::evaluate`].
+    pub fn texts(&self, dictionary: &Dictionary) -> Result<Vec<Option<Vec<u8>>>> {
+        let bytes = |value: Value| match value {
+            Value::String(text) => Ok(Some(text.as_bytes().to_vec())),
+            Value::Binary(bytes) => Ok(Some(bytes.to_vec())),
+            Value::Null => Ok(None),
+            _ => Err(Error::internal("a word has no text")),
+        };
+        self.values(dictionary)?.into_iter().map(bytes).collect()
+    }
+
+    /// Evaluates the expression for null, then for each word.
+    fn values(&self, dictionary: &Dictionary) -> Result<Vec<Value>> {
+        if dictionary.len() > MOST_WORDS {
+            return Err(Error::unsupported("functions of text with many different values are not on the device yet"));
+        }
+        let slots = [Slot { name: String::new(), kind: self.kind.clone(), nullable: true }];
+        let words = dictionary.iter().map(|word| match self.kind {
+            Type::Binary => Value::Binary(word.into()),
+            _ => Value::string(String::from_utf8_lossy(word)),
+        });
+        let evaluator = Evaluator::new(&[]);
+        let values = std::iter::once(Value::Null).chain(words).map(|word| {
+            evaluator
+                .evaluate(&self.expr, &[word], &slots)
+                .map_err(|_| Error::unsupported("a word has no value: the CPU finds whether a row has it"))
+        });
+        values.collect()
     }
 
     /// Tells whether a table can hold what an expression gives.

@@ -5,7 +5,7 @@ use tandem_pipeline::{SlotId, range::Range};
 use tandem_plan::{Origin, Way};
 
 use crate::{
-    Binding, ColumnLayout, Form,
+    Binding, ColumnLayout, Form, TextBase,
     expression::{Integer, Term, Width},
     kernel::Generator,
 };
@@ -146,8 +146,10 @@ impl Generator<'_> {
         origin: Origin,
     ) -> Result<Term> {
         self.needs_fp64 |= c == "f64";
-        let words = Some(origin).filter(|_| kind.repr() == Repr::Bytes && c != "text");
-        Ok(Term { range, words, ..self.keep(c, &value, null, kind)? })
+        let text = c == "text";
+        let words = Some(origin).filter(|_| kind.repr() == Repr::Bytes && !text);
+        let base = text.then_some(TextBase::Stored(origin));
+        Ok(Term { range, words, base, ..self.keep(c, &value, null, kind)? })
     }
 
     /// Reads a payload column at the entry that the row leads to.

@@ -8,7 +8,7 @@ use tandem_pipeline::Expr;
 use tandem_plan::{Action, Origin, PhysicalStep};
 
 use crate::{
-    Binding, ColumnLayout, Form, OrderKey,
+    Binding, ColumnLayout, Form, OrderKey, TextBase,
     expression::{Term, unsupported},
     kernel::Generator,
 };
@@ -23,6 +23,11 @@ pub enum RowColumn {
     },
     /// 128-bit integers, lower half first.
     Wide {
+        /// Null flags come with them.
+        nullable: bool,
+    },
+    /// Where computed texts lie among the bytes that they are slices of, 64 bits.
+    Slice {
         /// Null flags come with them.
         nullable: bool,
     },
@@ -61,10 +66,11 @@ impl<'f> Generator<'f> {
                     let term = self.expression(value)?;
                     let stored =
                         matches!(value, Expr::Slot(slot) if self.input.body.origins[*slot] != Origin::Computed);
-                    if term.kind.repr() == Repr::Bytes && !stored {
-                        return unsupported(format!("a computed {}", term.kind));
-                    }
-                    (self.write_value(at, &term)?, Some(term))
+                    let column = match term.kind.repr() == Repr::Bytes && !stored {
+                        true => self.write_slice(at, value, &term)?,
+                        false => self.write_value(at, &term)?,
+                    };
+                    (column, Some(term))
                 }
             };
             columns.push(column);
@@ -103,6 +109,27 @@ impl<'f> Generator<'f> {
             self.text.line(format!("{out}[place] = (u8)({null});"));
         }
         Ok(column)
+    }
+
+    /// Writes where a computed text lies.
+    fn write_slice(&mut self, at: usize, value: &Expr, term: &Term) -> Result<RowColumn> {
+        if !term.is_text() {
+            return unsupported(format!("a computed {}", term.kind));
+        }
+        let wanted = TextBase::of(value, self.input.body);
+        let slice = match (self.slice_of(term, wanted.as_ref())?, &term.null) {
+            (None, _) => "0".into(),
+            (Some(bytes), None) => format!("SLICE({bytes}, {})", term.value),
+            (Some(bytes), Some(null)) => format!("{null} ? 0 : SLICE({bytes}, {})", term.value),
+        };
+        let out = self.text.output(Binding::Values(at), "i64", &format!("o{at}"));
+        self.text.line(format!("{out}[place] = (i64)({slice});"));
+        let nullable = term.null.is_some();
+        if let Some(null) = &term.null {
+            let out = self.text.output(Binding::Nulls(at), "u8", &format!("o{at}n"));
+            self.text.line(format!("{out}[place] = (u8)({null});"));
+        }
+        Ok(RowColumn::Slice { nullable })
     }
 
     /// Returns what stands for a value that kernels do not read: its row or entry.

@@ -3,6 +3,8 @@
 use tandem_pipeline::Expr;
 use tandem_plan::sink::{GroupKey, PlannedAggregate};
 
+use crate::HashKey;
+
 /// Where the rows of a kernel end.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KernelSink {
@@ -15,9 +17,9 @@ pub enum KernelSink {
         /// What is computed for each.
         aggregates: Vec<PlannedAggregate>,
     },
-    /// A hash table of groups, whose keys are numbers of 63 bits.
+    /// A hash table of groups, whose keys are numbers.
     Hashed {
-        /// What a number is made of.
+        /// What the numbers are made of.
         keys: Vec<HashKey>,
         /// What is computed for each.
         aggregates: Vec<PlannedAggregate>,
@@ -42,27 +44,6 @@ pub struct OrderKey {
     pub nulls_first: bool,
     /// Of text without a dictionary: the bytes of the longest one.
     pub longest: Option<usize>,
-}
-
-/// One part of the number that stands for a group's keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HashKey {
-    /// What it says.
-    pub of: KeyOf,
-    /// How many bits lie below.
-    pub shift: u32,
-}
-
-/// What tells one group from another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyOf {
-    /// The place of a key's value.
-    Place(GroupKey),
-    /// The entry of a lookup, plus 1; 0 for none. It stands for all keys that are payload of it: groups may then be finer than
-    /// asked for, until their keys' values are known.
-    Entry(usize),
-    /// The number of the source row among all of the table; how many there are, for none.
-    Row,
 }
 
 /// Where the count of a group's rows lies.

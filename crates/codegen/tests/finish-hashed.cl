@@ -55,7 +55,7 @@ KERNEL void rows(
             const u64 t0 = number >> 0 & 0x7UL;
             o0[place] = WRAP_ADD(k0, t0);
             o0n[place] = (u8)(t0 == 6u);
-            const u64 t1 = number >> 3 & 0x1fffffffffffffffUL;
+            const u64 t1 = number >> 3 & 0xffffffffffUL;
             o1[place] = WRAP_ADD(k1, t1);
             o2[place] = n0;
             const wide t2 = wide_of(n2);

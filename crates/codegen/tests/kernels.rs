@@ -169,10 +169,8 @@ fn finishing(hashed: bool) -> Plan {
     }
     let keys = [(0, 10, 7, true), (1, -3, 5, false)];
     let keys = keys.map(|(slot, min, size, nullable)| GroupKey { slot, min, size, nullable });
-    let hash_keys = vec![
-        HashKey { of: KeyOf::Place(keys[0]), shift: 0 },
-        HashKey { of: KeyOf::Place(GroupKey { size: 1 << 40, ..keys[1] }), shift: 3 },
-    ];
+    let hash_keys = [(KeyOf::Place(keys[0]), 3), (KeyOf::Place(GroupKey { size: 1 << 40, ..keys[1] }), 40)];
+    let hash_keys = HashKey::lay_out(&hash_keys);
     Plan {
         slots: vec![
             slot("brand", Type::Int32, true),

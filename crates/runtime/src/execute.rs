@@ -14,7 +14,7 @@ use tandem_plan::{Build, Outline, Planning, SinkPlan};
 
 use crate::{
     Accelerator, DeviceMetrics, PipelineMetrics, QueryMetrics, RowProgress, Runtime,
-    device::{fetches_source, kernel_sink, share},
+    device::{kernel_sink, share},
 };
 
 /// The rows that a query's sources name.
@@ -168,14 +168,10 @@ impl Running<'_> {
         let Left { table, on, .. } = self.source(id)?;
         let rows_in = table.rows() as u64;
         options.progress.total.fetch_add(rows_in, Ordering::Relaxed);
-        // Rows that are on one device are computed there, unless values of theirs are wanted here.
-        let mut remote = on.is_some() && !devices.is_empty();
+        // Rows that are on one device are computed there.
+        let remote = on.is_some() && !devices.is_empty();
         let table = if on.is_some() && !remote { self.source_here(id)? } else { table };
         let mut ready = self.ready(id, table, devices)?;
-        if remote && ready.sink.as_ref().is_ok_and(fetches_source) {
-            ready = self.ready_here(id, devices)?;
-            remote = false;
-        }
         let devices = if let (Some(on), true) = (&on, remote) { std::slice::from_ref(on) } else { devices };
         let mut place = RanOn::default();
         let contributions = match place.on_devices(id, &ready, devices, options) {

@@ -12,7 +12,7 @@ use super::{
     compare,
     term::{Integer, Term, Width, either, unsupported},
 };
-use crate::kernel::Generator;
+use crate::{kernel::Generator, slice::is_slice};
 
 impl Generator<'_> {
     pub(super) fn function(&mut self, function: Function, arguments: &[Expr], kind: &Type) -> Result<Term> {
@@ -52,6 +52,7 @@ impl Generator<'_> {
             (Function::StartsWith | Function::EndsWith | Function::Contains, [input, part]) => {
                 self.contains(function, input, part)
             }
+            (function, arguments) if is_slice(function) => self.slice(function, arguments, kind),
             (function, arguments) if function.entry().group == Group::Bit => self.bits(function, arguments, kind),
             (Function::Round, [input]) => self.round(input, 0, kind),
             (Function::Round, [input, Expr::Literal(Value::Integer(digits), _)]) => {

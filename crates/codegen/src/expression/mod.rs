@@ -33,12 +33,12 @@ impl Generator<'_> {
             Expr::Literal(value, kind) => self.literal(value, kind),
             Expr::Arithmetic(arithmetic) => self.arithmetic(arithmetic),
             Expr::Compare(operator, left, right) => {
-                let (left, right) = (self.expression(left)?, self.expression(right)?);
+                let (left, right) = self.comparable(left, right)?;
                 let value = compare(*operator, &left, &right)?;
                 self.keep("int", &value, either([left.null, right.null]), Type::Boolean)
             }
             Expr::Distinct(left, right) => {
-                let (left, right) = (self.expression(left)?, self.expression(right)?);
+                let (left, right) = self.comparable(left, right)?;
                 let unequal = compare(Comparison::NotEqual, &left, &right)?;
                 let value = match (&left.null, &right.null) {
                     (None, None) => unequal,
@@ -70,6 +70,15 @@ impl Generator<'_> {
             Expr::Function { function, arguments, kind } => self.function(*function, arguments, kind),
             Expr::Call { .. } => unsupported("a user function"),
             Expr::Element(..) | Expr::ListLength(_) => unsupported("a list"),
+        }
+    }
+
+    /// Computes two values that are compared: codes of one dictionary, or texts.
+    fn comparable(&mut self, left: &Expr, right: &Expr) -> Result<(Term, Term)> {
+        let (left, right) = (self.expression(left)?, self.expression(right)?);
+        match left.kind.repr() {
+            Repr::Bytes if left.words != right.words => Ok((self.spelled(left)?, self.spelled(right)?)),
+            _ => Ok((left, right)),
         }
     }
 
@@ -228,7 +237,7 @@ impl Generator<'_> {
     }
 
     /// Says that the row has no value, unless it is null or was dropped before.
-    fn fail_if(&mut self, condition: &str, null: Option<&String>) {
+    pub(crate) fn fail_if(&mut self, condition: &str, null: Option<&String>) {
         let name = self.text.argument(Binding::Failed, "GLOBAL i32 *", "failed", "set when a row has no value");
         let condition = match null {
             Some(null) => format!("!({null}) && ({condition})"),

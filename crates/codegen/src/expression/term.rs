@@ -6,6 +6,8 @@ use tandem_column::{Error, Repr, Result, Type};
 use tandem_pipeline::range::Range;
 use tandem_plan::Origin;
 
+use crate::TextBase;
+
 /// How many bits hold an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Width {
@@ -115,17 +117,19 @@ pub(crate) struct Term {
     pub(crate) range: Option<Range>,
     /// Of codes: whose dictionary they are of.
     pub(crate) words: Option<Origin>,
+    /// Of text itself: what it is a slice of; `None` for literals.
+    pub(crate) base: Option<TextBase>,
 }
 
 impl Term {
     /// Makes a term that can be any value of its type.
     pub(crate) fn new(value: impl Into<String>, null: Option<String>, kind: Type) -> Term {
-        Term { value: value.into(), null, range: Range::of_type(&kind), kind, words: None }
+        Term { value: value.into(), null, range: Range::of_type(&kind), kind, words: None, base: None }
     }
 
     /// Makes a term of an integer that its type holds.
     pub(crate) fn of(integer: Integer, null: Option<String>, kind: Type) -> Term {
-        Term { value: integer.value, null, kind, range: Some(integer.range), words: None }
+        Term { value: integer.value, null, kind, range: Some(integer.range), words: None, base: None }
     }
 
     /// Returns the term as an integer.

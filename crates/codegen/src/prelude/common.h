@@ -270,6 +270,34 @@ FUNCTION u64 next_character(text a, u64 at) {
     while (at < a.length && (a.bytes[at] & 0xc0) == 0x80);
     return at;
 }
+// Where a character begins, counted from 0; where the text ends, behind the last.
+FUNCTION u64 character_begins(text a, i64 character) {
+    u64 at = 0;
+    for (; character > 0 && at < a.length; character--) at = next_character(a, at);
+    return at;
+}
+FUNCTION text text_between(text a, i64 from, i64 to) {
+    const u64 begin = character_begins(a, from), end = character_begins(a, to);
+    return text_from(a.bytes + begin, end - begin);
+}
+// Where a text lies among some bytes: how long it is, where it begins.
+#define SLICE(bytes_of_all, a) ((a).length << 40 | (u64)((a).bytes - (bytes_of_all)))
+#ifdef ATOM64
+// The place of a text in a hash table of slices of one memory, which it takes if it is new; beyond the table if it is too
+// crowded. What places stand for is never written, so that texts are compared where they lie.
+FUNCTION u32 text_place(GLOBAL u64 *texts, u32 mask, GLOBAL const u8 *bytes, text a) {
+    u64 hash = a.length;
+    for (u64 i = 0; i < a.length; i++) hash = (hash ^ a.bytes[i]) * 0x100000001b3UL;
+    u32 place = (u32)(HASH(hash) >> 32) & mask;
+    for (u32 tries = 0; tries < MOST_TRIES; tries++) {
+        const u64 seen = EXCHANGE_IF(texts + place, NO_NUMBER, SLICE(bytes, a));
+        if (seen == NO_NUMBER) return place;
+        if (text_equal(a, text_from(bytes + (seen & 0xffffffffffUL), seen >> 40))) return place;
+        place = (place + 1) & mask;
+    }
+    return 0xffffffffu;
+}
+#endif
 // A pattern of bytes, 256 for any character and 257 for any text: after the last of those, what follows is tried further on.
 FUNCTION int text_like(text a, GLOBAL const u16 *pattern, u32 length) {
     u64 at = 0, again_at = 0;

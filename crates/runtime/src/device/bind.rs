@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use tandem_codegen::{Binding, GeneratedKernel, SECTOR};
 use tandem_column::{Column, Error, Part, Result};
 use tandem_device::{Argument, Marks, Memory};
+use tandem_pipeline::SlotId;
 use tandem_plan::{Action, Body, Origin, Way};
 
 use super::data::HeldColumn;
@@ -43,6 +44,10 @@ pub(super) struct Outputs {
     pub(super) groups: Option<Memory>,
     pub(super) first_table: u32,
     pub(super) numbers: Option<Memory>,
+    /// Hash tables of earlier numbers of the groups.
+    pub(super) earlier: Vec<Memory>,
+    /// Hash tables of texts that keys are, by their slots.
+    pub(super) texts: Vec<(SlotId, Memory)>,
     pub(super) mask: u32,
     pub(super) full: Option<Memory>,
     /// Rows of earlier parts.
@@ -128,13 +133,23 @@ pub(super) fn arguments<'a>(
                 Argument::Memory(held.bytes.as_ref().ok_or_else(missing)?)
             }
             Binding::Bytes(Origin::Computed) => return Err(missing()),
-            Binding::Mapped(_) | Binding::MappedNulls(_) | Binding::Text(_) | Binding::Pattern(_) => {
+            Binding::Mapped(_)
+            | Binding::MappedNulls(_)
+            | Binding::MappedTexts(_)
+            | Binding::MappedBytes(_)
+            | Binding::Text(_)
+            | Binding::Pattern(_) => {
                 let found = shared.constants.iter().find(|(known, _)| known == binding);
                 Argument::Memory(&found.ok_or_else(missing)?.1)
             }
             Binding::Constant(value) => Argument::I64(*value),
             Binding::Groups => written(outputs.groups.as_ref()),
             Binding::GroupNumbers => written(outputs.numbers.as_ref()),
+            Binding::EarlierNumbers(number) => written(outputs.earlier.get(*number)),
+            Binding::Texts(slot) => {
+                let found = outputs.texts.iter().find(|(of, _)| of == slot);
+                Argument::Memory(&found.ok_or_else(missing)?.1)
+            }
             Binding::GroupMask => Argument::U32(outputs.mask),
             Binding::FirstTable => Argument::U32(outputs.first_table),
             Binding::Tables => return Err(missing()),

@@ -69,11 +69,15 @@ impl DeviceRun<'_> {
         let payload = payload.into_iter().map(|numbers| numbers.and_then(|numbers| Some((numbers, found.next()?))));
         let payload: Vec<Option<(Numbers, KeyRange)>> = payload.collect();
         let null_key = ranges.iter().any(|range| range.present < rows.count);
-        let KeyRange { min, max, present } = ranges[0];
         let kept = null_key && (plan.used.null_equals_null || plan.used.outer);
-        let places =
-            dense_domain(present, min, max, plan.only_existence()).filter(|_| keys == 1 && !kept && present > 0);
+        let places = match ranges.as_slice() {
+            [KeyRange { min, max, present }] if !kept && *present > 0 => {
+                dense_domain(*present, *min, *max, plan.only_existence())
+            }
+            _ => None,
+        };
         let (index, entries) = match places {
+            _ if keys == 0 => self.as_they_are(rows.count)?,
             Some(domain) => self.by_places(&columns[0], &ranges[0], domain, rows.count, plan.only_existence())?,
             None => {
                 let bounds = |range: &KeyRange| if range.present > 0 { (range.min, range.max) } else { (0, 0) };
@@ -108,6 +112,13 @@ impl DeviceRun<'_> {
         into.rows += rows.count as u64;
         into.contents = Contents::Build(Box::new(build));
         Ok(())
+    }
+
+    /// Leaves rows without a key as they are: every one matches.
+    fn as_they_are(&mut self, rows: usize) -> Result<(KeyIndex, Option<(Memory, usize)>)> {
+        let entries = self.allocate(rows * 4)?;
+        self.operate("number_rows", &[Argument::Memory(&entries), Argument::U32(small(rows)?)], self.shape())?;
+        Ok((KeyIndex::All, Some((entries, rows))))
     }
 
     /// Lays rows out by the places of the only key's values; returns the entry of each row, and how many entries there are,

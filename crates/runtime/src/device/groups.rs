@@ -1,21 +1,21 @@
 //! Groups from a device: tables of numbers, one or one for each work-item, read back and added up.
 
-use std::rc::Rc;
-
 use arrow_buffer::i256;
 use tandem_codegen::{AccumulatorWords, HashKey, KernelOutput, KernelSink, KeyOf, MOST_HALVES, ROWS_COUNT};
 use tandem_column::{Buffer, Error, Repr, Result, from_float_order};
-use tandem_cpu::{Best, Contribution, Groups, Job, Partial, Vector};
+use tandem_cpu::{Best, Contribution, Job, Partial};
 use tandem_device::{Argument, Memory, Shape};
-use tandem_pipeline::{Expr, scalar::aggregate::Moments};
+use tandem_pipeline::{SlotId, scalar::aggregate::Moments};
 use tandem_plan::{
-    Origin, SinkPlan,
+    SinkPlan,
     sink::{AggregatePlan, PlannedAggregate},
 };
 
 use super::{
+    hashed::HashedGroups,
     launch::{DeviceRun, ReadBack, numbers},
     operators::small,
+    unmatched::Piece,
     values::Origins,
 };
 
@@ -57,8 +57,34 @@ impl DeviceRun<'_> {
     /// Counts groups in a hash table, in a larger one as long as it is too small, and adds them to the contribution.
     fn hashed(&mut self, output: &KernelOutput, into: &mut Contribution) -> Result<()> {
         let width = output.group_width();
-        let most = TABLE_BYTES / ((width + 1) * 8);
-        let rows: usize = self.pieces().into_iter().map(|piece| self.rows_of(piece)).sum();
+        let keys = match self.sink {
+            KernelSink::Hashed { keys, .. } => keys.clone(),
+            _ => Vec::new(),
+        };
+        let texts = keys.iter().filter_map(|key| if let KeyOf::Text(slot) = key.of { Some(slot) } else { None });
+        let texts: Vec<SlotId> = texts.collect();
+        // A place of the group's table, one of each of the other tables.
+        let of_place = (width + HashKey::numbers(&keys) + texts.len()) * 8;
+        let pieces = self.pieces();
+        // Texts of one part are told apart by where they lie in it.
+        let runs: Vec<&[Piece]> = if texts.is_empty() { vec![&pieces] } else { pieces.chunks(1).collect() };
+        for run in runs {
+            self.hashed_run(output, (&keys, &texts), of_place, run, into)?;
+        }
+        Ok(())
+    }
+
+    /// Counts the groups of some pieces.
+    fn hashed_run(
+        &mut self,
+        output: &KernelOutput,
+        (keys, texts): (&[HashKey], &[SlotId]),
+        of_place: usize,
+        pieces: &[Piece],
+        into: &mut Contribution,
+    ) -> Result<()> {
+        let (width, most) = (output.group_width(), TABLE_BYTES / of_place);
+        let rows: usize = pieces.iter().map(|piece| self.rows_of(*piece)).sum();
         let mut places = (2 * rows).next_power_of_two().clamp(64, FIRST_PLACES);
         loop {
             if places > most {
@@ -66,27 +92,27 @@ impl DeviceRun<'_> {
             }
             self.describe(self.shape(), &format!("a hash table of {places} groups, {width} numbers each"));
             let table = self.empty_groups(output, places)?;
-            let numbers = self.allocate(places * 8)?;
-            self.queue.fill(&numbers, 0, places * 8, 0xff, &[])?;
+            let mut empty = || self.filled(places * 8, 0xff);
+            let numbers = (0..HashKey::numbers(keys)).map(|_| empty()).collect::<Result<Vec<_>>>()?;
+            let texts = texts.iter().map(|slot| Ok((*slot, empty()?))).collect::<Result<Vec<_>>>()?;
             let full = self.allocate(4)?;
             self.queue.fill(&full, 0, 4, 0, &[])?;
             self.outputs.groups = Some(table.clone());
-            self.outputs.numbers = Some(numbers.clone());
+            self.outputs.numbers = numbers.last().cloned();
+            self.outputs.earlier = numbers[..numbers.len() - 1].to_vec();
+            self.outputs.texts = texts.clone();
             self.outputs.mask = small(places - 1)?;
             self.outputs.full = Some(full.clone());
-            self.launch_each(&self.pieces(), (self.shape(), self.lanes()), |_, _, _| Ok(()))?;
+            self.launch_each(pieces, (self.shape(), self.lanes()), |_, _, _| Ok(()))?;
             let mut flag = [0; 4];
             self.read(&full, 0, &mut flag)?;
             if flag != [0; 4] {
                 places *= GROWTH;
                 continue;
             }
-            let keys = match self.sink {
-                KernelSink::Hashed { keys, .. } => keys.clone(),
-                _ => Vec::new(),
-            };
             let in_words = !self.accelerator.traits.int64_atomics;
-            let hashed = Some(HashedGroups { numbers, keys, in_words });
+            let part = if let [Piece::Part(part)] = pieces { Some(*part) } else { None };
+            let hashed = Some(HashedGroups { numbers, keys: keys.to_vec(), texts, part, in_words });
             let counted = GroupTables { output: output.clone(), table, places, tables: 1, hashed };
             return self.keep_or_add(counted, into);
         }
@@ -138,17 +164,6 @@ pub(super) struct GroupTables {
     hashed: Option<HashedGroups>,
 }
 
-/// What tells the groups of a hash table apart.
-#[derive(Clone, Debug)]
-struct HashedGroups {
-    /// The number of each group.
-    numbers: Memory,
-    /// What numbers are made of.
-    keys: Vec<HashKey>,
-    /// A number is two words of 31 bits.
-    in_words: bool,
-}
-
 impl GroupTables {
     /// Reads the groups back and adds them to a contribution.
     pub(super) fn add_to(&self, job: &Job, into: &mut Contribution, read: ReadBack<'_>) -> Result<()> {
@@ -157,7 +172,8 @@ impl GroupTables {
         };
         let (width, accumulators) = (self.output.group_width(), self.output.accumulators());
         let mut from = vec![(&self.table, 0, self.tables * self.places * width * 8)];
-        from.extend(self.hashed.as_ref().map(|hashed| (&hashed.numbers, 0, self.places * 8)));
+        let hashed = self.hashed.iter().flat_map(|hashed| hashed.memories());
+        from.extend(hashed.map(|memory| (memory, 0, self.places * 8)));
         let mut found = read(&from)?.into_iter();
         let counted = numbers(&found.next().unwrap_or_default());
         let Some(hashed) = &self.hashed else {
@@ -170,56 +186,18 @@ impl GroupTables {
             }
             return Ok(());
         };
-        let stored = numbers(&found.next().unwrap_or_default());
-        let number = |stored: i64| if hashed.in_words { number_of_words(stored as u64) } else { stored as u64 };
-        let met = stored.into_iter().map(number).enumerate().filter(|(_, number)| *number != u64::MAX);
-        let (met, found): (Vec<usize>, Vec<u64>) = met.unzip();
+        let mut tables = found.map(|bytes| numbers(&bytes));
+        let (met, found) = hashed.numbers_of(&tables.by_ref().take(hashed.numbers.len()).collect::<Vec<_>>());
+        let texts: Vec<Vec<i64>> = tables.collect();
         let origins = Origins { physical: job.physical(), table: job.table() };
-        let groups = into.contents.groups()?.number(&hashed.key_vectors(plan, origins, &found)?, met.len());
+        let keys = hashed.key_vectors(plan, origins, &found, &texts)?;
+        let groups = into.contents.groups()?.number(&keys, met.len());
         for (place, group) in met.iter().zip(groups) {
             let numbers = &counted[place * width..(place + 1) * width];
             add_group(into, plan, group as usize, numbers, accumulators)?;
         }
         into.contents.groups()?.reserve()
     }
-}
-
-impl HashedGroups {
-    /// Returns the key values of groups, from the numbers that stand for them.
-    fn key_vectors(&self, plan: &AggregatePlan, origins: Origins<'_>, numbers: &[u64]) -> Result<Vec<Rc<Vector>>> {
-        let (keys, body) = (&self.keys, &origins.physical.body);
-        let part = |at: usize| {
-            let above = keys.get(at + 1).map_or(64, |next: &HashKey| next.shift);
-            let (shift, bits) = (keys[at].shift, above - keys[at].shift);
-            let mask = if bits == 0 { 0 } else { u64::MAX >> (64 - bits) };
-            numbers.iter().map(move |number| if bits == 0 { 0 } else { number >> shift & mask })
-        };
-        let vectors = plan.keys.iter().zip(&plan.places).map(|(slot, place)| {
-            let own = keys.iter().position(|key| matches!(key.of, KeyOf::Place(group) if group.slot == *slot));
-            if let (Some(at), Some(key)) = (own, place) {
-                return Ok(Rc::new(Groups::key_values(key, part(at), numbers.len())));
-            }
-            let held = keys.iter().enumerate().find_map(|(at, key)| match (key.of, body.origins[*slot]) {
-                (KeyOf::Entry(lookup), Origin::Payload { lookup: of, .. }) if lookup == of => {
-                    // 0 is no entry.
-                    let entries: Vec<u32> = part(at).map(|entry| (entry as u32).wrapping_sub(1)).collect();
-                    let payload = origins.payload_of(&Expr::Slot(*slot))?;
-                    Some(Vector::fetch(payload, &entries))
-                }
-                (KeyOf::Row, Origin::Column(column)) => {
-                    Some(origins.source_values(*slot, column, &part(at).collect::<Vec<_>>()))
-                }
-                _ => None,
-            });
-            held.map(Rc::new).ok_or_else(|| Error::internal("a group has no key"))
-        });
-        vectors.collect()
-    }
-}
-
-/// Returns the number that two words of 31 bits stand for; all ones stay what they are. `NUMBER_OF_WORDS` does so in kernels.
-fn number_of_words(words: u64) -> u64 {
-    if words == u64::MAX { words } else { words >> 32 << 31 | words & 0x7fff_ffff }
 }
 
 /// Adds the numbers that a kernel counted for a group.

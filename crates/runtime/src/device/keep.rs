@@ -121,6 +121,7 @@ impl DeviceRun<'_> {
                     Binding::Constant(value) => Argument::I64(*value),
                     Binding::Groups => written(self.outputs.groups.as_ref()),
                     Binding::GroupNumbers => written(self.outputs.numbers.as_ref()),
+                    Binding::EarlierNumbers(number) => written(self.outputs.earlier.get(*number)),
                     Binding::Counts => Argument::Memory(&counts),
                     Binding::Failed => Argument::Memory(&failed),
                     Binding::Values(at) => written(rows.values.get(*at).and_then(Option::as_ref)),
@@ -154,7 +155,7 @@ impl DeviceRun<'_> {
                 _ => first + output,
             };
             let (column, known) = match rows.columns[at] {
-                RowColumn::Row | RowColumn::Entry(_) => {
+                RowColumn::Row | RowColumn::Entry(_) | RowColumn::Slice { .. } => {
                     let collected = self.read_column(rows, at)?;
                     let expr = values.get(first + output).ok_or_else(|| Error::internal("no such output"))?;
                     let vector = self.origins().vector(expr, parts, collected)?;

@@ -116,7 +116,7 @@ pub(super) fn run(
         match run.kernels[0].0.output.clone() {
             output @ KernelOutput::Groups { .. } => run.groups(&output, &mut contribution)?,
             KernelOutput::Rows { .. } => match &job.physical().sink {
-                SinkPlan::Build(plan) if run.whole && has_integer_keys(plan) => run.build(&mut contribution, plan)?,
+                SinkPlan::Build(plan) if run.whole && is_laid_out_here(plan) => run.build(&mut contribution, plan)?,
                 _ => run.rows(&mut contribution)?,
             },
         }
@@ -405,8 +405,9 @@ fn values_bytes(column: &Column) -> usize {
     }
 }
 
-/// Tells whether a device may lay out a build: its keys are integers.
-fn has_integer_keys(plan: &BuildPlan) -> bool {
+/// Tells whether a device may lay out a build: its keys are integers, or it has none and nothing is searched in it.
+fn is_laid_out_here(plan: &BuildPlan) -> bool {
     let integers = plan.kinds[..plan.keys.len()].iter().all(|kind| matches!(kind.repr(), Repr::Int | Repr::Boolean));
-    integers && !plan.keys.is_empty() && !plan.used.collide
+    let searched = plan.keys.is_empty() && plan.order.is_some();
+    integers && !searched && !plan.used.collide
 }

@@ -10,6 +10,7 @@ mod cache;
 mod data;
 mod devices;
 mod groups;
+mod hashed;
 mod keep;
 mod launch;
 mod operators;
@@ -51,7 +52,7 @@ pub use devices::{DeviceOptions, Devices};
 pub use programs::ProgramMetrics;
 pub use settings::{DeviceSettings, Transfer};
 pub(crate) use share::{Share, share};
-pub(crate) use sink::{fetches_source, kernel_sink};
+pub(crate) use sink::kernel_sink;
 
 /// Options of OpenCL's compilers. Warnings would go to standard error; the oldest standard compiles soonest.
 const OPENCL_OPTIONS: &str = "-w -cl-std=CL1.2";

@@ -99,6 +99,15 @@ impl DeviceRun<'_> {
                     placed.push((Binding::MappedNulls(mapping.clone()), nulls));
                     numbers.into_iter().collect()
                 }
+                Binding::MappedTexts(mapping) => {
+                    let texts = mapping.texts(&*self.origins().dictionary_of(mapping.words)?)?;
+                    let nulls = texts.iter().map(|text| u8::from(text.is_none())).collect();
+                    placed.push((Binding::MappedNulls(mapping.clone()), self.place_bytes(nulls)?));
+                    let (offsets, bytes) = laid_out(&texts);
+                    let bytes = self.place_bytes(at_least_one(bytes))?;
+                    placed.push((Binding::MappedBytes(mapping.clone()), bytes));
+                    offsets.bytes()
+                }
                 Binding::Text(bytes) => bytes.iter().copied().collect(),
                 Binding::Pattern(codes) => codes.iter().flat_map(|code| code.to_le_bytes()).collect(),
                 _ => continue,
@@ -107,6 +116,17 @@ impl DeviceRun<'_> {
         }
         Ok(placed)
     }
+}
+
+/// Lays texts out one behind the other: where each begins, and the last ends.
+fn laid_out(texts: &[Option<Vec<u8>>]) -> (Buffer<u64>, Buffer<u8>) {
+    let mut end = 0;
+    let ends = texts.iter().map(|text| {
+        end += text.as_ref().map_or(0, Vec::len) as u64;
+        end
+    });
+    let offsets: Vec<u64> = std::iter::once(0).chain(ends).collect();
+    (offsets.into(), texts.iter().flatten().flatten().copied().collect())
 }
 
 /// Returns the keys of a set as bits from its smallest on.

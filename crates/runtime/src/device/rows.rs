@@ -129,9 +129,9 @@ impl DeviceRun<'_> {
         });
         let values = values.collect::<Result<_>>()?;
         let nulls = columns.iter().map(|column| match column {
-            RowColumn::Numbers { nullable: true } | RowColumn::Wide { nullable: true } => {
-                self.filled(count, 0).map(Some)
-            }
+            RowColumn::Numbers { nullable: true }
+            | RowColumn::Wide { nullable: true }
+            | RowColumn::Slice { nullable: true } => self.filled(count, 0).map(Some),
             _ => Ok(None),
         });
         Ok((values, nulls.collect::<Result<_>>()?))
@@ -198,7 +198,7 @@ impl DeviceRows {
                 RowColumn::Same(earlier) => Collected::Same(earlier),
                 RowColumn::Row => Collected::Rows(places(&values()?)),
                 RowColumn::Entry(_) => Collected::Entries(places(&values()?)),
-                RowColumn::Numbers { .. } | RowColumn::Wide { .. } => {
+                RowColumn::Numbers { .. } | RowColumn::Wide { .. } | RowColumn::Slice { .. } => {
                     let values = values()?;
                     let nulls = if self.nulls[*column].is_some() { read.next() } else { None };
                     match of {
@@ -206,6 +206,7 @@ impl DeviceRows {
                             let wide = values.as_chunks::<16>().0.iter().map(|value| i128::from_le_bytes(*value));
                             Collected::Wide(wide.collect(), nulls)
                         }
+                        RowColumn::Slice { .. } => Collected::Slices(numbers(&values), nulls),
                         _ => Collected::Numbers(numbers(&values), nulls),
                     }
                 }
@@ -231,6 +232,9 @@ fn both(a: RowColumn, b: RowColumn) -> Result<RowColumn> {
             Ok(RowColumn::Numbers { nullable: a | b })
         }
         (RowColumn::Wide { nullable: a }, RowColumn::Wide { nullable: b }) => Ok(RowColumn::Wide { nullable: a | b }),
+        (RowColumn::Slice { nullable: a }, RowColumn::Slice { nullable: b }) => {
+            Ok(RowColumn::Slice { nullable: a | b })
+        }
         (a, b) if a == b => Ok(a),
         _ => Err(Error::unsupported("parts of different forms are put together by the CPU")),
     }

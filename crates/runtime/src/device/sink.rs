@@ -1,6 +1,6 @@
 //! How a kernel lays out what the rows of a physical pipeline end in.
 
-use tandem_codegen::{HashKey, KernelSink, KeyOf, OrderKey};
+use tandem_codegen::{HashKey, KernelSink, KeyOf, OrderKey, PLACE_BITS};
 use tandem_column::{Data, Error, Repr, Result, Table, Type};
 use tandem_pipeline::{AggregateFunction, SlotId};
 use tandem_plan::{
@@ -18,7 +18,7 @@ const MOST_ORDERED: usize = 64;
 /// Unsupported, with the reason, for what no kernel computes yet.
 pub(crate) fn kernel_sink(physical: &Physical, table: &Table) -> Result<KernelSink> {
     match &physical.sink {
-        SinkPlan::Aggregate(plan) => groups(plan, &|slot| holder(physical, table, slot)),
+        SinkPlan::Aggregate(plan) => groups(plan, physical),
         SinkPlan::Sort(plan) => {
             Ok(KernelSink::Rows { values: physical.sink.values(), order: order(plan, physical, table)? })
         }
@@ -30,25 +30,15 @@ pub(crate) fn kernel_sink(physical: &Physical, table: &Table) -> Result<KernelSi
     }
 }
 
-/// Tells whether values of source columns are fetched on the host in the end.
-pub(crate) fn fetches_source(sink: &KernelSink) -> bool {
-    matches!(sink, KernelSink::Hashed { keys, .. } if keys.iter().any(|key| key.of == KeyOf::Row))
-}
-
-/// Returns what may stand for a slot's value, and how many such there are.
-fn holder(physical: &Physical, table: &Table, slot: SlotId) -> Option<(KeyOf, u64)> {
+/// Returns the entry that holds a slot's value, and how many such there are.
+fn holder(physical: &Physical, slot: SlotId) -> Option<(KeyOf, u64)> {
     match physical.body.origins[slot] {
-        Origin::Column(_) => {
-            // One more number is for unmatched build rows, which have no source row.
-            let numbers = table.rows() as u64 + u64::from(physical.body.emits_build_rows());
-            Some((KeyOf::Row, numbers)).filter(|(_, numbers)| *numbers < 1 << 31)
-        }
         Origin::Payload { lookup, .. } => Some((KeyOf::Entry(lookup), physical.builds[lookup].entries() as u64 + 1)),
-        Origin::Computed => None,
+        Origin::Column(_) | Origin::Computed => None,
     }
 }
 
-fn groups(plan: &AggregatePlan, holder: &dyn Fn(SlotId) -> Option<(KeyOf, u64)>) -> Result<KernelSink> {
+fn groups(plan: &AggregatePlan, physical: &Physical) -> Result<KernelSink> {
     if plan.phase == tandem_pipeline::Phase::Final {
         return Err(Error::unsupported("the final half of an aggregation is not on the device yet"));
     }
@@ -75,36 +65,40 @@ fn groups(plan: &AggregatePlan, holder: &dyn Fn(SlotId) -> Option<(KeyOf, u64)>)
         }
         // A kernel has an array for each of many work-items: large ones take too much memory.
         GroupLayout::Array { .. } | GroupLayout::Hash(_) => {
-            KernelSink::Hashed { keys: hash_keys(plan, holder)?, aggregates }
+            KernelSink::Hashed { keys: hash_keys(plan, physical), aggregates }
         }
     })
 }
 
-/// Makes a number of the keys: places where they are known, else the rows or entries that hold them.
-fn hash_keys(plan: &AggregatePlan, holder: &dyn Fn(SlotId) -> Option<(KeyOf, u64)>) -> Result<Vec<HashKey>> {
-    let mut holders: Vec<(KeyOf, u64)> = Vec::new();
-    for (slot, _) in plan.keys.iter().zip(&plan.places).filter(|(_, place)| place.is_none()) {
-        let holder = holder(*slot);
-        let holder = holder.ok_or_else(|| Error::unsupported("groups by such keys are not on the device yet"))?;
-        if !holders.contains(&holder) {
-            holders.push(holder);
+/// Makes numbers of the keys: places where they are known, else the entries that hold them, or their bits or texts.
+fn hash_keys(plan: &AggregatePlan, physical: &Physical) -> Vec<HashKey> {
+    let bits = |numbers: u64| 64 - numbers.saturating_sub(1).leading_zeros();
+    let mut parts: Vec<(KeyOf, u32)> = Vec::new();
+    let mut add = |of: KeyOf, bits: u32| {
+        if !parts.iter().any(|(known, _)| *known == of) {
+            parts.push((of, bits));
+        }
+    };
+    let without = || plan.keys.iter().zip(&plan.places).filter(|(_, place)| place.is_none()).map(|(slot, _)| *slot);
+    for slot in without() {
+        match (holder(physical, slot), physical.body.slots[slot].kind.repr()) {
+            (Some((entry, entries)), _) => add(entry, bits(entries)),
+            (None, Repr::Bytes) => add(KeyOf::Text(slot), PLACE_BITS),
+            (None, repr) => {
+                add(KeyOf::Low(slot), if repr == Repr::Boolean { 1 } else { 64 });
+                if repr == Repr::Wide {
+                    add(KeyOf::High(slot), 64);
+                }
+                add(KeyOf::Null(slot), 1);
+            }
         }
     }
-    let places = plan.places.iter().flatten().filter(|key| {
-        // A row or entry that is told apart already tells all it holds apart, too.
-        holder(key.key.slot).is_none_or(|holder| !holders.contains(&holder))
-    });
-    let places: Vec<(KeyOf, u64)> = places.map(|key| (KeyOf::Place(key.key), key.key.size)).collect();
-    let mut shift = 0;
-    let mut keys = Vec::with_capacity(plan.keys.len());
-    for (of, size) in holders.into_iter().chain(places) {
-        keys.push(HashKey { of, shift });
-        shift += 64 - size.saturating_sub(1).leading_zeros();
-    }
-    if shift > 63 {
-        return Err(Error::unsupported("groups by more than 63 bits of keys are not on the device yet"));
-    }
-    Ok(keys)
+    let held: Vec<(KeyOf, u64)> = without().filter_map(|slot| holder(physical, slot)).collect();
+    // An entry that is told apart already tells all it holds apart, too.
+    let places = plan.places.iter().flatten().map(|key| key.key);
+    let places = places.filter(|key| holder(physical, key.slot).is_none_or(|holder| !held.contains(&holder)));
+    parts.extend(places.map(|key| (KeyOf::Place(key), key.bits())));
+    HashKey::lay_out(&parts)
 }
 
 /// Describes an order whose keys are the first values of each row.

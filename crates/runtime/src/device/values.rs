@@ -3,7 +3,8 @@
 
 use std::{rc::Rc, sync::Arc};
 
-use tandem_column::{Column, Dictionary, Error, Repr, Result, Table};
+use tandem_codegen::{TextBase, slice_bounds};
+use tandem_column::{Column, Data, Dictionary, Error, Repr, Result, Table};
 use tandem_cpu::{Values, Vector};
 use tandem_pipeline::{Expr, SlotId};
 use tandem_plan::{Origin, Physical};
@@ -18,6 +19,8 @@ pub(super) enum Collected {
     Numbers(Vec<i64>, Option<Vec<u8>>),
     /// 128-bit integers, and bytes that are 1 where a value is null.
     Wide(Vec<i128>, Option<Vec<u8>>),
+    /// Where computed texts lie among the bytes that they are slices of, and bytes that are 1 where a value is null.
+    Slices(Vec<i64>, Option<Vec<u8>>),
     /// The rows whose values they are, counted through all parts; [`NO_ROW`] for none.
     Rows(Vec<u32>),
     /// The entries of a build whose payload they are; [`NO_ROW`] for none.
@@ -61,6 +64,15 @@ impl Origins<'_> {
             (Collected::Numbers(numbers, nulls), parts) => Ok(Rc::new(self.vector_of(expr, parts, numbers, nulls)?)),
             (Collected::Wide(values, nulls), _) => {
                 Ok(Rc::new(Vector { values: Values::Wide(values), valid: valid(nulls) }))
+            }
+            (Collected::Slices(slices, nulls), parts) => {
+                let source =
+                    matches!(TextBase::of(expr, &self.physical.body), Some(TextBase::Stored(Origin::Column(_))));
+                match parts {
+                    [part] => Ok(Rc::new(self.slices(expr, Some(*part), &slices, nulls)?)),
+                    _ if source => Err(Error::unsupported("computed text of several parts is put together by the CPU")),
+                    _ => Ok(Rc::new(self.slices(expr, None, &slices, nulls)?)),
+                }
             }
             (Collected::Rows(mut list), parts) => {
                 let Expr::Slot(slot) = expr else { return Err(Error::internal("rows of a computed value")) };
@@ -160,6 +172,41 @@ impl Origins<'_> {
         }
     }
 
+    /// Fetches computed texts from the bytes that they are slices of; those of a source column are of one part.
+    ///
+    /// # Errors
+    /// Internal if the expression's values are no slices.
+    pub(super) fn slices(
+        &self,
+        expr: &Expr,
+        part: Option<usize>,
+        slices: &[i64],
+        nulls: Option<Vec<u8>>,
+    ) -> Result<Vector> {
+        let mapped: Vec<u8>;
+        let missing = || Error::internal("the bytes of a computed text are nowhere");
+        let bytes: &[u8] = match TextBase::of(expr, &self.physical.body).ok_or_else(missing)? {
+            TextBase::Mapped(mapping) => {
+                mapped = mapping.texts(&*self.dictionary_of(mapping.words)?)?.into_iter().flatten().flatten().collect();
+                &mapped
+            }
+            TextBase::Stored(Origin::Payload { lookup, payload }) => {
+                bytes_of(&self.physical.builds[lookup].payload[payload])
+            }
+            // Build rows have no text of a source row.
+            TextBase::Stored(Origin::Column(column)) => {
+                part.map_or(&[], |part| bytes_of(&self.table.parts[part].columns[column]))
+            }
+            TextBase::Stored(Origin::Computed) => return Err(missing()),
+        };
+        let texts = slices.iter().map(|slice| {
+            let (begin, length) = slice_bounds(*slice as u64);
+            bytes.get(begin..begin + length).ok_or_else(missing)
+        });
+        let texts = texts.collect::<Result<Vec<&[u8]>>>()?;
+        Ok(Vector { values: Values::Bytes(texts.into_iter().collect()), valid: valid(nulls) })
+    }
+
     /// Fetches the values of a source column at rows that are counted through all parts, null behind the last.
     pub(super) fn source_values(&self, slot: SlotId, column: usize, rows: &[u64]) -> Vector {
         let kind = &self.physical.body.slots[slot].kind;
@@ -186,7 +233,15 @@ impl Origins<'_> {
     }
 }
 
+/// Returns the bytes of a column of plain text; none of others.
+fn bytes_of(column: &Column) -> &[u8] {
+    match &column.data {
+        Data::Bytes { bytes, .. } => bytes,
+        _ => &[],
+    }
+}
+
 /// Returns which values are not null, if some are.
-fn valid(nulls: Option<Vec<u8>>) -> Option<Vec<u8>> {
+pub(super) fn valid(nulls: Option<Vec<u8>>) -> Option<Vec<u8>> {
     nulls.filter(|nulls| nulls.contains(&1)).map(|nulls| nulls.iter().map(|null| 1 - null).collect())
 }
