@@ -1,6 +1,6 @@
 //! Devices: memory, kernels, queues and events, the same for OpenCL, CUDA and the simulator.
 //!
-//! [`find`] lists what is usable and says why the rest is not. A [`Device`] gives [`Memory`], [`Program`]s and [`Queue`]s;
+//! [`Search`] lists what is usable and says why the rest is not. A [`Device`] gives [`Memory`], [`Program`]s and [`Queue`]s;
 //! every command of a queue gives an [`Event`] that other queues may wait for. No wait is longer than a [`Patience`], and
 //! what a device may still use then is kept. Backends are loaded at run time: without a driver the list is empty and the
 //! reason is in [`Found::unusable`].
