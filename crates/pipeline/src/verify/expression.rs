@@ -49,9 +49,7 @@ impl Checker<'_> {
                 kind.clone()
             }
             Expr::Arithmetic(arithmetic) => {
-                let (left, right) = (child(&arithmetic.left)?, child(&arithmetic.right)?);
-                check_type(&arithmetic.kind)?;
-                check_arithmetic(arithmetic, &left, &right)?;
+                check_arithmetic(arithmetic, &child(&arithmetic.left)?, &child(&arithmetic.right)?)?;
                 arithmetic.kind.clone()
             }
             Expr::Negate(input, _) => {
@@ -81,17 +79,9 @@ impl Checker<'_> {
                 Type::Boolean
             }
             Expr::Case { branches, otherwise, kind } => {
-                check_type(kind)?;
-                if branches.is_empty() {
-                    return Err("a case has no branch".to_owned());
-                }
-                for (when, value) in branches {
-                    condition(when)?;
-                    same(&child(value)?, kind, "a branch")?;
-                }
-                if let Some(value) = otherwise {
-                    same(&child(value)?, kind, "a branch")?;
-                }
+                branches.iter().try_for_each(|(when, _)| condition(when))?;
+                let values = branches.iter().map(|(_, value)| value).chain(otherwise.as_deref());
+                check_branches(branches.len(), values.map(child), kind)?;
                 kind.clone()
             }
             Expr::Cast { input, kind, .. } => {
@@ -120,15 +110,8 @@ impl Checker<'_> {
                 kind.clone()
             }
             Expr::Call { function, arguments, kind } => {
-                let called = self.functions.get(*function);
-                let called = called.ok_or_else(|| format!("there is no user function {function} before it"))?;
-                if arguments.len() != called.parameters {
-                    return Err(format!("{} takes {} arguments", called.name, called.parameters));
-                }
-                for (argument, parameter) in arguments.iter().zip(&called.locals) {
-                    same(&child(argument)?, &parameter.kind, &format!("argument {}", parameter.name))?;
-                }
-                same(&called.returns, kind, &format!("the result of {}", called.name))?;
+                let types = arguments.iter().map(child).collect::<Check<Vec<_>>>()?;
+                self.call(*function, &types, kind)?;
                 kind.clone()
             }
             Expr::Element(list, index) => {
@@ -144,6 +127,19 @@ impl Checker<'_> {
             }
         })
     }
+
+    /// Checks a call of a user function.
+    fn call(&self, function: usize, arguments: &[Type], kind: &Type) -> Check {
+        let called = self.functions.get(function);
+        let called = called.ok_or_else(|| format!("there is no user function {function} before it"))?;
+        if arguments.len() != called.parameters {
+            return Err(format!("{} takes {} arguments", called.name, called.parameters));
+        }
+        for (argument, parameter) in arguments.iter().zip(&called.locals) {
+            same(argument, &parameter.kind, &format!("argument {}", parameter.name))?;
+        }
+        same(&called.returns, kind, &format!("the result of {}", called.name))
+    }
 }
 
 /// Returns the type of a list's elements.
@@ -154,10 +150,20 @@ pub(crate) fn element(list: &Type) -> Check<Type> {
     }
 }
 
+/// Checks the values of a case's branches, and of what it is otherwise.
+fn check_branches(branches: usize, mut values: impl Iterator<Item = Check<Type>>, kind: &Type) -> Check {
+    check_type(kind)?;
+    if branches == 0 {
+        return Err("a case has no branch".to_owned());
+    }
+    values.try_for_each(|value| same(&value?, kind, "a branch"))
+}
+
 /// Checks the operands and result of arithmetic.
 fn check_arithmetic(arithmetic: &Arithmetic, left: &Type, right: &Type) -> Check {
     use ArithmeticOperator::{Add, Subtract};
     let (operator, kind) = (arithmetic.operator, &arithmetic.kind);
+    check_type(kind)?;
     if *left == Type::Null || *right == Type::Null {
         return Ok(());
     }

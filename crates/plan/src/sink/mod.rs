@@ -74,6 +74,16 @@ impl SinkPlan {
         }
     }
 
+    /// Tells whether a device may keep what comes out: all that it collected, as plain rows.
+    pub(crate) fn may_stay(&self) -> bool {
+        match self {
+            SinkPlan::Sort(plan) => plan.skip == 0,
+            SinkPlan::Materialize(plan) => plan.skip == 0 && plan.fetch.is_none(),
+            SinkPlan::Build(_) | SinkPlan::Partition(_) | SinkPlan::Window(_) => false,
+            SinkPlan::Aggregate(_) => true,
+        }
+    }
+
     /// Returns after how many rows no more are wanted, if they are taken as they come.
     pub fn enough(&self) -> Option<usize> {
         match self {

@@ -10,8 +10,9 @@ use tandem_column::Result;
 use tandem_pipeline::scalar::quantile;
 
 use super::{
-    accumulator::{GroupOf, for_rows},
+    accumulator::GroupOf,
     selection::{self, OrderKey},
+    update::for_rows,
 };
 use crate::{parallel, settings::ParallelTasks};
 

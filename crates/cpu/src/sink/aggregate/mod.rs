@@ -1,7 +1,7 @@
 //! Groups: an array of them where keys have few places, a hash table otherwise.
 //!
 //! Each worker has groups of its own (`groups`), found by their places in an array (`places`) or by hash (`table`, `index`); a
-//! group's aggregates are arrays of states (`accumulator`), or lists of all values (`quantiles`, `collected`). In the end all workers' groups are
+//! group's aggregates are arrays of states (`accumulator`), which rows change (`update`), or lists of all values (`quantiles`, `collected`). In the end all workers' groups are
 //! merged, in parallel (`merge`), and results are made of them (`finish`).
 //! Aggregates of distinct values are computed of the groups of a second aggregation, by the keys and the value.
 
@@ -19,6 +19,7 @@ mod quantiles;
 mod selection;
 mod sketches;
 mod table;
+mod update;
 
 use std::sync::Arc;
 

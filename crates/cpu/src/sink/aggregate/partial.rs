@@ -9,7 +9,10 @@ use tandem_pipeline::{
     scalar::{aggregate::Moments, pairs::PairMoments},
 };
 
-use super::accumulator::{GroupAccumulators, GroupOf, State, both, for_rows};
+use super::{
+    accumulator::{GroupAccumulators, GroupOf, State},
+    update::{both, for_rows},
+};
 use crate::{Values, Vector};
 
 /// What others computed of one aggregate over some rows of one group.

@@ -8,7 +8,7 @@ use tandem_pipeline::{
     scalar::sketch::Sketch,
 };
 
-use super::accumulator::{GroupOf, for_rows};
+use super::{accumulator::GroupOf, update::for_rows};
 use crate::{Values, Vector, sink::partition, vector::word};
 
 /// The most words of a dictionary whose hashes are kept: 2 MB of them.

@@ -1,0 +1,107 @@
+//! The way of a probe into its build.
+
+use std::sync::Arc;
+
+use tandem_pipeline::{Expr, JoinKind, Probe, SlotId, Step};
+
+use super::{Fate, Planner};
+use crate::{
+    Action, Build, Domain, KeyIndex, Narrowing, Origin, PhysicalProbe, Way, domain, filter,
+    outline::{kept, waits_for},
+};
+
+impl Planner<'_> {
+    /// Plans a probe.
+    pub(super) fn probe(&mut self, step: usize, first: SlotId, probe: &Probe, build: Arc<Build>) {
+        let lookup = self.body.lookups.len();
+        let nullable = matches!(probe.kind, JoinKind::Left | JoinKind::Full);
+        for (i, payload) in probe.adds.iter().enumerate() {
+            if probe.kind == JoinKind::Mark {
+                break;
+            }
+            let column = &build.payload[*payload];
+            self.body.origins[first + i] = Origin::Payload { lookup, payload: *payload };
+            self.body.domains[first + i] = Domain {
+                kind: Some(column.kind.clone()),
+                range: build.ranges[*payload],
+                nullable: nullable || column.is_nullable(),
+                dictionary: column.dictionary().cloned(),
+            };
+        }
+        if self.probe_directly(step, probe, &build) {
+            return;
+        }
+        self.keep_unmatched(first, probe);
+        let most = if build.is_unique() { 1 } else { build.rows.max(1) };
+        self.most_rows = self.most_rows.saturating_mul(most).saturating_add(build.rows);
+        let payload: Vec<_> = build.payload.iter().map(|column| column.kind.clone()).collect();
+        let search = |order| Narrowing::new(order, probe, first, &self.body.slots, &payload);
+        let narrowing = build.order.as_ref().and_then(search);
+        let searched = if narrowing.is_some() { ", searched by inequality" } else { "" };
+        let choice = Some(format!("{}{searched}", build.note()));
+        self.body.lookups.push(build.lookup(None));
+        self.builds.push(build);
+        let physical = PhysicalProbe {
+            lookup,
+            kind: probe.kind,
+            keys: probe.keys.iter().map(|key| domain::drop_checks(key, &self.body.domains)).collect(),
+            residual: probe.residual.clone(),
+            narrowing,
+            first,
+            null_equals_null: probe.null_equals_null,
+            null_aware: probe.null_aware,
+        };
+        self.push(step, choice, Fate::Runs(Action::Probe(physical)));
+    }
+
+    /// Leaves a probe, and what depends on its payload, until its build is there.
+    pub(super) fn wait(&mut self, step: usize, first: SlotId, probe: &Probe) {
+        self.open[first..first + Step::Probe(probe.clone()).adds()].fill(true);
+        self.keep_unmatched(first, probe);
+        self.most_rows = usize::MAX;
+        self.waiting.push(probe.build);
+        self.push(step, Some(waits_for(&[probe.build])), Fate::Waits);
+    }
+
+    /// Notes what a probe that emits build rows at the end means for what comes before and behind it.
+    fn keep_unmatched(&mut self, first: SlotId, probe: &Probe) {
+        if probe.kind.emits_build_rows() {
+            self.outer = true;
+            self.body.domains[..first].iter_mut().for_each(|domain| domain.nullable = true);
+        }
+    }
+
+    /// Turns an inner or semi probe of a dense build by a source column into a filter; its payload is then found by the
+    /// column's value alone.
+    fn probe_directly(&mut self, step: usize, probe: &Probe, build: &Arc<Build>) -> bool {
+        let (KeyIndex::Unique(set), [Expr::Slot(key)], None) = (&build.index, probe.keys.as_slice(), &probe.residual)
+        else {
+            return false;
+        };
+        let Origin::Column(column) = self.body.origins[*key] else { return false };
+        let encoded = self.table.parts.iter().map(|part| &part.columns[column]);
+        let encoded = encoded.into_iter().all(|column| column.code_form().is_some() && column.dictionary().is_none());
+        if self.outer || !encoded || !matches!(probe.kind, JoinKind::Inner | JoinKind::Semi) {
+            return false;
+        }
+        if !probe.adds.is_empty() {
+            self.body.lookups.push(build.lookup(Some(Way::Column { column, min: set.min })));
+            self.builds.push(build.clone());
+        }
+        let (slots, note) = (&self.pipeline.slots, build.note());
+        let name = &slots[*key].name;
+        let (choice, fate) = match filter::membership(column, self.table, set) {
+            None => {
+                self.never = true;
+                ("no row has a match".to_string(), Fate::Removed)
+            }
+            Some(None) => (format!("{note}; every {name} has a match"), Fate::Removed),
+            Some(Some(filter)) => {
+                let kept = kept(&filter, slots, &self.body.domains).unwrap_or_default();
+                (format!("{note}; a filter of {name}: {kept}"), self.select(filter))
+            }
+        };
+        self.push(step, Some(choice), fate);
+        true
+    }
+}
