@@ -15,7 +15,7 @@ use arrow::{
 use parquet::arrow::ArrowWriter;
 use prost::Message;
 use tandem_node::{
-    Client, Executor, Level, Node, NodeOptions,
+    Client, Executor, LogLevel, Node, NodeOptions,
     frame::{self, FrameKind, Lost, WireFrame},
     proto,
 };
@@ -122,7 +122,7 @@ fn start() -> Daemon {
         blocks: 16,
         memory_limit: 64,
         mode: Executor::Cpu,
-        log: Level::Error,
+        log: LogLevel::Error,
         ..NodeOptions::default()
     };
     let node = Node::start(options, Default::default()).expect("a daemon starts");

@@ -1,7 +1,7 @@
 //! Rows into groups: what a group holds, which one a row belongs to, and what is added to it.
 
 use tandem_column::{Error, Repr, Result, Type};
-use tandem_pipeline::{AggregateFunction, Overflow};
+use tandem_pipeline::{AggregateFunction, Overflow, SlotId};
 use tandem_plan::{
     Body,
     sink::{GroupKey, PlannedAggregate},
@@ -47,18 +47,10 @@ fn plan(
             false => Ok(()),
             true => Err(Error::unsupported(format!("the device has no atomic operations on 64 bits, for {what}"))),
         };
-        // Where there are only words, values of a small range are counted from its lowest.
-        let from = || match argument.map(|slot| slot.kind.repr()).filter(|_| words) {
+        let from = || match aggregate.argument.filter(|_| words).map(|slot| lowest_in_a_word(body, slot)) {
+            Some(None) => atomic("the smallest or largest value of a large range").map(|()| None),
+            Some(lowest) => Ok(lowest),
             None => Ok(None),
-            Some(Repr::Boolean | Repr::Bytes) => Ok(Some(0)),
-            Some(_) => {
-                let range = aggregate.argument.and_then(|slot| body.range(slot));
-                let small = range.filter(|(low, high)| i128::from(*high) - i128::from(*low) <= u32::MAX.into());
-                match small {
-                    Some((low, _)) => Ok(Some(low)),
-                    None => atomic("the smallest or largest value of a large range").map(|()| None),
-                }
-            }
         };
         let known = aggregate.argument.is_some_and(|slot| body.range(slot).is_some());
         let repr = argument.map_or(Repr::Int, |slot| slot.kind.repr());
@@ -113,6 +105,17 @@ fn plan(
         });
     }
     Ok((all, width))
+}
+
+/// Returns what a slot's values are counted from so that a word of 32 bits holds them: the lowest of a small range.
+fn lowest_in_a_word(body: &Body, slot: SlotId) -> Option<i64> {
+    match body.slots[slot].kind.repr() {
+        Repr::Boolean | Repr::Bytes => Some(0),
+        _ => {
+            let (low, high) = body.range(slot)?;
+            (i128::from(high) - i128::from(low) <= u32::MAX.into()).then_some(low)
+        }
+    }
 }
 
 /// Where a row's group is found.

@@ -10,7 +10,7 @@ use arrow::{
     util::pretty::print_batches,
 };
 use parquet::arrow::ArrowWriter;
-use tandem_node::{Block, Client, Node, NodeOptions, proto};
+use tandem_node::{BuildBlock, Client, Node, NodeOptions, proto};
 use tandem_pipeline::{Type, parse, proto as wire};
 
 const QUERY: &str = "
@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let outcome = client.execute(&command, |_| {
             let products: ArrayRef = Arc::new(Int32Array::from_iter_values((0..50).map(|product| product * 2)));
             let batch = RecordBatch::try_from_iter([("product", products)])?;
-            Ok(Block { schema: batch.schema(), batches: vec![batch] })
+            Ok(BuildBlock { schema: batch.schema(), batches: vec![batch] })
         })?;
         print_batches(&outcome.batches)?;
         let trailer = &outcome.trailer;

@@ -24,7 +24,7 @@ pub(crate) struct Key {
     pub(crate) digest: Vec<u8>,
 }
 
-enum Slot {
+enum BlockSlot {
     /// A connection was asked to send it.
     Pending,
     Ready {
@@ -35,8 +35,8 @@ enum Slot {
 }
 
 #[derive(Default)]
-struct State {
-    slots: HashMap<Key, Slot>,
+struct BlocksState {
+    slots: HashMap<Key, BlockSlot>,
     bytes: usize,
     clock: u64,
     /// Open connections of each application, and when the last one was closed.
@@ -46,7 +46,7 @@ struct State {
 /// The blocks of all applications.
 pub(crate) struct Blocks {
     limit: usize,
-    state: Mutex<State>,
+    state: Mutex<BlocksState>,
     arrived: Condvar,
 }
 
@@ -55,7 +55,7 @@ pub(crate) enum BlockState<'b> {
     /// It is here.
     Here(Arc<Table>),
     /// The command's connection must send it.
-    Send(Flight<'b>),
+    Send(BlockArrival<'b>),
     /// Another connection sends it.
     Elsewhere,
 }
@@ -71,14 +71,14 @@ impl Blocks {
         state.clock += 1;
         let clock = state.clock;
         match state.slots.get_mut(key) {
-            Some(Slot::Ready { table, used, .. }) => {
+            Some(BlockSlot::Ready { table, used, .. }) => {
                 *used = clock;
                 BlockState::Here(table.clone())
             }
-            Some(Slot::Pending) => BlockState::Elsewhere,
+            Some(BlockSlot::Pending) => BlockState::Elsewhere,
             None => {
-                state.slots.insert(key.clone(), Slot::Pending);
-                BlockState::Send(Flight { blocks: self, key: key.clone(), landed: false })
+                state.slots.insert(key.clone(), BlockSlot::Pending);
+                BlockState::Send(BlockArrival { blocks: self, key: key.clone(), landed: false })
             }
         }
     }
@@ -104,12 +104,12 @@ impl Blocks {
         state.clock += 1;
         let used = state.clock;
         // Only the one asked for it puts it there, in place of its pending slot.
-        state.slots.insert(key.clone(), Slot::Ready { table, bytes, used });
+        state.slots.insert(key.clone(), BlockSlot::Ready { table, bytes, used });
         state.bytes += bytes;
         while state.bytes > self.limit {
             let oldest = state.slots.iter().filter_map(|(key, slot)| match slot {
-                Slot::Ready { used, .. } => Some((*used, key.clone())),
-                Slot::Pending => None,
+                BlockSlot::Ready { used, .. } => Some((*used, key.clone())),
+                BlockSlot::Pending => None,
             });
             let Some((_, oldest)) = oldest.min_by_key(|(used, _)| *used) else { break };
             state.remove(|key| *key == oldest);
@@ -155,16 +155,16 @@ impl Blocks {
     /// Returns how many blocks there are, and their bytes.
     pub(crate) fn size(&self) -> (usize, usize) {
         let state = self.state.lock();
-        let ready = state.slots.values().filter(|slot| matches!(slot, Slot::Ready { .. })).count();
+        let ready = state.slots.values().filter(|slot| matches!(slot, BlockSlot::Ready { .. })).count();
         (ready, state.bytes)
     }
 }
 
-impl State {
+impl BlocksState {
     fn remove(&mut self, matches: impl Fn(&Key) -> bool) {
         let bytes = &mut self.bytes;
         self.slots.retain(|key, slot| match slot {
-            Slot::Ready { bytes: size, .. } if matches(key) => {
+            BlockSlot::Ready { bytes: size, .. } if matches(key) => {
                 *bytes -= *size;
                 false
             }
@@ -174,13 +174,13 @@ impl State {
 }
 
 /// The duty to send a block. Dropped without a block, the next one that waits is asked.
-pub(crate) struct Flight<'b> {
+pub(crate) struct BlockArrival<'b> {
     blocks: &'b Blocks,
     key: Key,
     landed: bool,
 }
 
-impl Flight<'_> {
+impl BlockArrival<'_> {
     /// Keeps the block that arrived, and wakes those who wait for it.
     pub(crate) fn land(mut self, table: Arc<Table>) -> Result<()> {
         self.blocks.put(&self.key, table)?;
@@ -189,9 +189,9 @@ impl Flight<'_> {
     }
 }
 
-impl Drop for Flight<'_> {
+impl Drop for BlockArrival<'_> {
     fn drop(&mut self) {
-        // Once landed the block is no longer this flight's: it may be gone, and another may be asked for it.
+        // Once landed the block is no longer this arrival's: it may be gone, and another may be asked for it.
         if !self.landed {
             self.blocks.state.lock().slots.remove(&self.key);
         }

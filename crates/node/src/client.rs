@@ -36,7 +36,7 @@ pub struct Client {
 
 /// A block that a command can send, if the daemon needs it.
 #[derive(Clone, Debug)]
-pub struct Block {
+pub struct BuildBlock {
     /// Its columns.
     pub schema: SchemaRef,
     /// Its rows.
@@ -216,7 +216,7 @@ impl Client {
     pub fn execute(
         &mut self,
         command: &proto::Execute,
-        block: impl FnMut(usize) -> Result<Block>,
+        block: impl FnMut(usize) -> Result<BuildBlock>,
     ) -> Result<Outcome, Failed> {
         let mut batches = Vec::new();
         let (schema, trailer) = self.stream(command, block, |batch| {
@@ -233,7 +233,7 @@ impl Client {
     pub fn stream(
         &mut self,
         command: &proto::Execute,
-        mut block: impl FnMut(usize) -> Result<Block>,
+        mut block: impl FnMut(usize) -> Result<BuildBlock>,
         mut rows: impl FnMut(RecordBatch) -> Result<()>,
     ) -> Result<(SchemaRef, proto::Trailer), Failed> {
         self.send(FrameKind::Execute, &command.encode_to_vec())?;
@@ -272,7 +272,7 @@ impl Client {
         }
     }
 
-    fn send_block(&mut self, index: u32, block: &Block) -> Result<(), Failed> {
+    fn send_block(&mut self, index: u32, block: &BuildBlock) -> Result<(), Failed> {
         let mut bytes = Vec::new();
         let write = |bytes: &mut Vec<u8>| {
             let mut writer = StreamWriter::try_new(bytes, &block.schema)?;

@@ -23,8 +23,8 @@ use tandem_runtime::{Cancel, MemoryBudget, QueryInputs, QueryMetrics, RunOptions
 use tandem_scan::{Hold, LoadMetrics, Loading, Split, SplitColumn};
 
 use crate::{
-    Executor, Level, arrival,
-    blocks::{BlockState, Flight, Key},
+    Executor, LogLevel, arrival,
+    blocks::{BlockArrival, BlockState, Key},
     bounds,
     connection::{Current, Incoming, Writer},
     daemon::Daemon,
@@ -91,7 +91,7 @@ pub(crate) fn run(
                 ("rows_in", &trailer.rows_in),
                 ("rows_out", &trailer.rows_out),
             ];
-            daemon.log.event(Level::Info, "command", &rows);
+            daemon.log.event(LogLevel::Info, "command", &rows);
             Ok(trailer)
         }
         Err(error) => {
@@ -116,7 +116,7 @@ pub(crate) fn run(
             Counters::add(counter, 1);
             let values: [(&str, &dyn std::fmt::Display); 4] =
                 [("application", &application), ("name", name), ("ms", &milliseconds), ("error", &failure.message)];
-            let level = if error.class == Class::Internal { Level::Error } else { Level::Warn };
+            let level = if error.class == Class::Internal { LogLevel::Error } else { LogLevel::Warn };
             daemon.log.event(level, "command-failed", &values);
             Err(failure)
         }
@@ -250,7 +250,7 @@ impl Command<'_> {
         let mut found: HashMap<String, Arc<Table>> = HashMap::new();
         let mut missing: Vec<usize> = (0..blocks.len()).collect();
         while !missing.is_empty() {
-            let (mut elsewhere, mut flights) = (Vec::new(), Vec::new());
+            let (mut elsewhere, mut arrivals) = (Vec::new(), Vec::new());
             for index in missing {
                 let block = &blocks[index];
                 let key = Key {
@@ -261,12 +261,12 @@ impl Command<'_> {
                 match daemon.blocks.find(&key) {
                     BlockState::Here(table) => drop(found.insert(block.name.clone(), table)),
                     BlockState::Elsewhere => elsewhere.push(index),
-                    BlockState::Send(flight) => flights.push((index, flight)),
+                    BlockState::Send(arrival) => arrivals.push((index, arrival)),
                 }
             }
-            let asked = !flights.is_empty();
+            let asked = !arrivals.is_empty();
             if asked {
-                for (index, table) in self.receive(flights, memory)? {
+                for (index, table) in self.receive(arrivals, memory)? {
                     found.insert(blocks[index].name.clone(), table);
                 }
             }
@@ -281,23 +281,23 @@ impl Command<'_> {
     /// Asks the client for blocks and takes them in.
     fn receive<'b>(
         &mut self,
-        mut flights: Vec<(usize, Flight<'b>)>,
+        mut arrivals: Vec<(usize, BlockArrival<'b>)>,
         memory: &Arc<MemoryBudget>,
     ) -> Result<Vec<(usize, Arc<Table>)>> {
-        let need = proto::Need { blocks: flights.iter().map(|(index, _)| *index as u32).collect() };
+        let need = proto::Need { blocks: arrivals.iter().map(|(index, _)| *index as u32).collect() };
         self.wants_blocks.store(true, Ordering::Relaxed);
         self.writer.send(FrameKind::Need, &need.encode_to_vec()).map_err(|_| Error::cancelled())?;
         let limit = self.daemon.options.blocks << 20;
         let mut parts: HashMap<usize, Vec<u8>> = HashMap::new();
         let (mut bytes, mut found) = (0, Vec::new());
         let mut held = Reservation::new(memory, "blocks on their way");
-        while !flights.is_empty() {
+        while !arrivals.is_empty() {
             let frame = self.next_frame()?;
             let (index, payload) = match frame.payload.split_first_chunk::<4>() {
                 Some((index, payload)) => (u32::from_le_bytes(*index) as usize, payload),
                 None => return Err(Error::input("a frame of a block is too short: it begins with the block's index")),
             };
-            let Some(at) = flights.iter().position(|(wanted, _)| *wanted == index) else {
+            let Some(at) = arrivals.iter().position(|(wanted, _)| *wanted == index) else {
                 return Err(Error::input(format!("block {index} was not asked for: send those that NEED lists")));
             };
             if frame.kind == FrameKind::Block {
@@ -313,8 +313,8 @@ impl Command<'_> {
                 continue;
             }
             let table = Arc::new(self.table(parts.remove(&index).unwrap_or_default(), memory)?);
-            let (_, flight) = flights.swap_remove(at);
-            flight.land(table.clone())?;
+            let (_, arrival) = arrivals.swap_remove(at);
+            arrival.land(table.clone())?;
             self.trailer.blocks_received += 1;
             Counters::add(&self.daemon.counters.blocks, 1);
             found.push((index, table));

@@ -25,7 +25,7 @@ use tandem_pipeline::proto::decode;
 use tandem_runtime::Cancel;
 
 use crate::{
-    Level, command,
+    LogLevel, command,
     connections::{GREETING, Link, NoPlace, Side},
     daemon::Daemon,
     deadline::Until,
@@ -117,7 +117,11 @@ pub(crate) fn run(daemon: &Daemon, link: &Link, id: u64) {
         return;
     };
     let (application, executor) = (&hello.application, &hello.executor);
-    daemon.log.event(Level::Debug, "connected", &[("id", &id), ("application", application), ("executor", executor)]);
+    daemon.log.event(
+        LogLevel::Debug,
+        "connected",
+        &[("id", &id), ("application", application), ("executor", executor)],
+    );
     daemon.join(application, executor, hello.cores);
     daemon.blocks.connect(application);
     let (sender, receiver) = sync_channel(AHEAD);
@@ -149,7 +153,7 @@ pub(crate) fn run(daemon: &Daemon, link: &Link, id: u64) {
     });
     daemon.blocks.disconnect(application);
     daemon.leave(application, executor);
-    daemon.log.event(Level::Debug, "disconnected", &[("id", &id)]);
+    daemon.log.event(LogLevel::Debug, "disconnected", &[("id", &id)]);
 }
 
 /// Reads the greeting and answers it; `None` if the client is refused.
@@ -162,7 +166,7 @@ fn greet(
 ) -> Option<proto::Hello> {
     let refuse = |message: &str| {
         Counters::add(&daemon.counters.refused, 1);
-        daemon.log.event(Level::Warn, "refused", &[("reason", &message)]);
+        daemon.log.event(LogLevel::Warn, "refused", &[("reason", &message)]);
         writer.fail(proto::Class::Protocol, message);
         None
     };
@@ -196,7 +200,7 @@ fn greet(
     if let Err(reason) = daemon.connections.greeted(id, daemon.options.max_connections) {
         Counters::add(&daemon.counters.refused, 1);
         let failure = no_place(reason, daemon.options.max_connections);
-        daemon.log.event(Level::Warn, "refused", &[("reason", &failure.message)]);
+        daemon.log.event(LogLevel::Warn, "refused", &[("reason", &failure.message)]);
         // The client may be gone: then there is nobody to tell.
         let _ = writer.send(FrameKind::Failure, &failure.encode_to_vec());
         return None;
@@ -267,7 +271,7 @@ fn read_frames(
     };
     // The reason comes before what the command says once it is stopped.
     if let Some(reason) = &refused {
-        daemon.log.event(Level::Warn, "protocol", &[("reason", reason)]);
+        daemon.log.event(LogLevel::Warn, "protocol", &[("reason", reason)]);
         writer.fail(proto::Class::Protocol, reason);
     }
     if let Some(running) = &*current.lock() {

@@ -7,32 +7,32 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use crate::Level;
+use crate::LogLevel;
 
 /// Characters of a value that are written: clients choose some of them.
 const VALUE_LENGTH: usize = 500;
 
 /// Writes events of some levels.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Log(pub(crate) Level);
+pub(crate) struct Log(pub(crate) LogLevel);
 
 impl Log {
     /// Writes that something panicked, with what the panic said.
     pub(crate) fn panicked(self, place: &str, panic: &(dyn Any + Send)) {
-        self.event(Level::Error, "panicked", &[("place", &place), ("message", &tandem_column::panic_text(panic))]);
+        self.event(LogLevel::Error, "panicked", &[("place", &place), ("message", &tandem_column::panic_text(panic))]);
     }
 
     /// Writes an event with its values.
-    pub(crate) fn event(self, level: Level, event: &str, values: &[(&str, &dyn Display)]) {
+    pub(crate) fn event(self, level: LogLevel, event: &str, values: &[(&str, &dyn Display)]) {
         if level > self.0 {
             return;
         }
         let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let level = match level {
-            Level::Error => "error",
-            Level::Warn => "warn",
-            Level::Info => "info",
-            Level::Debug => "debug",
+            LogLevel::Error => "error",
+            LogLevel::Warn => "warn",
+            LogLevel::Info => "info",
+            LogLevel::Debug => "debug",
         };
         let mut line = format!("time={}.{:03} level={level} event={event}", time.as_secs(), time.subsec_millis());
         for (key, value) in values {

@@ -64,8 +64,8 @@ pub struct NodeOptions {
     #[arg(long, value_name = "ADDRESS")]
     pub metrics: Option<SocketAddr>,
     /// What is logged to standard error
-    #[arg(long, value_enum, default_value_t = Level::Info)]
-    pub log: Level,
+    #[arg(long, value_enum, default_value_t = LogLevel::Info)]
+    pub log: LogLevel,
 }
 
 /// Where pipelines run.
@@ -79,7 +79,7 @@ pub enum Executor {
 
 /// How much is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub enum Level {
+pub enum LogLevel {
     /// Nothing but failures of the daemon itself.
     Error,
     /// What somebody should look at.

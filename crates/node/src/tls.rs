@@ -208,31 +208,19 @@ fn pump(outer: &Outer, mut inner: UnixStream, mut connection: Connection) -> io:
         if closing.as_ref().is_some_and(|closing| closing.until <= Instant::now()) {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        // A side that has ended would only say so again and again.
         let flag = |wanted: bool, flag: PollFlags| if wanted { flag } else { PollFlags::empty() };
         let reads = incoming.len() < ROOM;
         let outer_flags = flag(reads, PollFlags::IN) | flag(connection.wants_write(), PollFlags::OUT);
         let inner_flags = flag(outgoing.is_empty(), PollFlags::IN) | flag(!incoming.is_empty(), PollFlags::OUT);
-        let mut polled = Vec::with_capacity(2);
-        if !outer_ended {
-            polled.push(PollFd::new(&outer.socket, outer_flags));
-        }
-        if closing.is_none() {
-            polled.push(PollFd::new(&inner, inner_flags));
-        }
         let left = closing.as_ref().map_or(SILENCE, |closing| closing.until.saturating_duration_since(Instant::now()));
-        let left = Timespec::try_from(left).map_err(io::Error::other)?;
-        match poll(&mut polled, Some(&left)) {
-            Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
-            Err(error) if error != Errno::INTR => return Err(error.into()),
-            _ => {}
-        }
-        let mut ready = polled.iter().map(PollFd::revents);
-        let outer_ready = if outer_ended { PollFlags::empty() } else { ready.next().unwrap_or(PollFlags::empty()) };
-        let inner_ready = ready.next().unwrap_or(PollFlags::empty());
-        if (outer_ready | inner_ready).intersects(PollFlags::ERR | PollFlags::NVAL) {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        }
+        // A side that has ended would only say so again and again.
+        let [outer_ready, inner_ready] = wait(
+            [
+                (!outer_ended).then(|| PollFd::new(&outer.socket, outer_flags)),
+                closing.is_none().then(|| PollFd::new(&inner, inner_flags)),
+            ],
+            left,
+        )?;
         if reads && outer_ready.intersects(PollFlags::IN | PollFlags::HUP) {
             match connection.read_tls(&mut socket) {
                 Ok(0) => outer_ended = true,
@@ -257,6 +245,23 @@ fn pump(outer: &Outer, mut inner: UnixStream, mut connection: Connection) -> io:
                 Err(error) => return Err(error),
             }
         }
+    }
+}
+
+/// Waits until one of two sides is ready; returns for which events each is. One that is left out is for none.
+fn wait(sides: [Option<PollFd<'_>>; 2], limit: Duration) -> io::Result<[PollFlags; 2]> {
+    let watched = sides.each_ref().map(Option::is_some);
+    let mut polled: Vec<PollFd<'_>> = sides.into_iter().flatten().collect();
+    match poll(&mut polled, Some(&Timespec::try_from(limit).map_err(io::Error::other)?)) {
+        Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+        Err(error) if error != Errno::INTR => return Err(error.into()),
+        _ => {}
+    }
+    let mut ready = polled.iter().map(PollFd::revents);
+    let ready = watched.map(|watched| watched.then(|| ready.next()).flatten().unwrap_or(PollFlags::empty()));
+    match ready.iter().any(|events| events.intersects(PollFlags::ERR | PollFlags::NVAL)) {
+        true => Err(io::ErrorKind::BrokenPipe.into()),
+        false => Ok(ready),
     }
 }
 

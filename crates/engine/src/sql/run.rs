@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::error::DataFusionError;
-use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::{SendableRecordBatchStream, SessionState};
 use datafusion::logical_expr::Statement as PlanStatement;
 use datafusion::logical_expr::{DdlStatement, ExplainFormat, LogicalPlan};
 use datafusion::physical_plan::execute_stream;
@@ -72,33 +72,26 @@ async fn dispatch(
             create_external(*create, &inner.context, &state).await?;
             Ok(nothing())
         }
-        LogicalPlan::Explain(ref plan) if mode != Mode::Host && has_no_plan(&plan.plan) => {
-            Err(not_explained().into_host())
+        LogicalPlan::Explain(_) | LogicalPlan::Analyze(_) if mode == Mode::Host => {
+            explain_of_host(&logical, &state).await
         }
-        LogicalPlan::Analyze(ref plan) if mode != Mode::Host && has_no_plan(&plan.input) => {
-            Err(not_explained().into_host())
-        }
-        LogicalPlan::Explain(ref plan) if mode != Mode::Host && plan.explain_format == ExplainFormat::Indent => {
+        LogicalPlan::Explain(plan) => {
+            check_explained(&plan.plan)?;
+            if plan.explain_format != ExplainFormat::Indent {
+                return Err(Error::unsupported(format!(
+                    "EXPLAIN shows Tandem's plan in one form only; leave out FORMAT, or see DataFusion's plan with --mode \
+                     host: FORMAT {}",
+                    plan.explain_format
+                ))
+                .into_host());
+            }
             let rows = explain(&plan.plan, plan.verbose, &state, statement).await?;
             Ok(ready(rows.schema(), vec![rows]))
         }
-        LogicalPlan::Explain(ref plan) if mode != Mode::Host => Err(Error::unsupported(format!(
-            "EXPLAIN shows Tandem's plan in one form only; leave out FORMAT, or see DataFusion's plan with --mode host: \
-             FORMAT {}",
-            plan.explain_format
-        ))
-        .into_host()),
-        LogicalPlan::Analyze(ref plan) if mode != Mode::Host => {
+        LogicalPlan::Analyze(plan) => {
+            check_explained(&plan.input)?;
             let rows = explain_analyze(&plan.input, plan.verbose, &state, statement).await?;
             Ok(ready(rows.schema(), vec![rows]))
-        }
-        LogicalPlan::Analyze(plan) if matches!(plan.input.as_ref(), LogicalPlan::Copy(_)) => {
-            Err(Error::unsupported("EXPLAIN ANALYZE of COPY needs --mode auto or cpu; run the COPY itself instead")
-                .into_host())
-        }
-        LogicalPlan::Explain(_) | LogicalPlan::Analyze(_) => {
-            let physical = state.create_physical_plan(&logical).await?;
-            execute_stream(physical, state.task_ctx())
         }
         LogicalPlan::Statement(PlanStatement::Execute(_)) => {
             // Fills in the parameters; what comes back is the query.
@@ -135,11 +128,27 @@ async fn dispatch(
     }
 }
 
-/// Tells whether a statement defines or sets something: only what it reads, if anything, has a plan.
-fn has_no_plan(statement: &LogicalPlan) -> bool {
-    matches!(statement, LogicalPlan::Ddl(_) | LogicalPlan::Statement(_))
+/// Refuses to explain a statement that defines or sets something: only what it reads, if anything, has a plan.
+fn check_explained(statement: &LogicalPlan) -> Result<(), DataFusionError> {
+    match statement {
+        LogicalPlan::Ddl(_) | LogicalPlan::Statement(_) => Err(Error::unsupported(
+            "EXPLAIN shows the plan of a query, INSERT or COPY; explain the query that the statement has",
+        )
+        .into_host()),
+        _ => Ok(()),
+    }
 }
 
-fn not_explained() -> Error {
-    Error::unsupported("EXPLAIN shows the plan of a query, INSERT or COPY; explain the query that the statement has")
+/// Runs an EXPLAIN, with or without ANALYZE, of DataFusion's plan.
+async fn explain_of_host(
+    explain: &LogicalPlan,
+    state: &SessionState,
+) -> Result<SendableRecordBatchStream, DataFusionError> {
+    if let LogicalPlan::Analyze(plan) = explain
+        && matches!(*plan.input, LogicalPlan::Copy(_))
+    {
+        let reason = "EXPLAIN ANALYZE of COPY needs --mode auto or cpu; run the COPY itself instead";
+        return Err(Error::unsupported(reason).into_host());
+    }
+    execute_stream(state.create_physical_plan(explain).await?, state.task_ctx())
 }

@@ -13,7 +13,7 @@ use arrow::{
     datatypes::{DataType, Field, Schema},
 };
 use parquet::{arrow::ArrowWriter, basic::Compression, file::properties::WriterProperties};
-use tandem_node::{Block, Client, Failed, Node, NodeOptions, proto};
+use tandem_node::{BuildBlock, Client, Failed, Node, NodeOptions, proto};
 use tandem_pipeline::{Type, parse, proto as wire};
 use tandem_runtime::Devices;
 use tempfile::TempDir;
@@ -36,7 +36,7 @@ impl Running {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("run/node.sock");
         let mut options = NodeOptions { socket: socket.clone(), threads: 2, cache: 64, ..NodeOptions::default() };
-        options.log = tandem_node::Level::Error;
+        options.log = tandem_node::LogLevel::Error;
         change(&mut options);
         Running { node: Some(Node::start(options, devices()).unwrap()), directory, socket }
     }
@@ -207,13 +207,13 @@ pub fn regions(batches: &[RecordBatch]) -> Vec<(String, i64, i64)> {
 }
 
 /// A block of keys 0 to `rows` and a value each.
-pub fn keys(rows: i32) -> Block {
+pub fn keys(rows: i32) -> BuildBlock {
     let ids: ArrayRef = Arc::new(Int32Array::from_iter_values(0..rows));
     let values: ArrayRef = Arc::new(Int64Array::from_iter_values((0..rows).map(|id| i64::from(id) * 10)));
     let schema =
         Arc::new(Schema::new(vec![Field::new("k", DataType::Int32, false), Field::new("v", DataType::Int64, false)]));
     let batch = RecordBatch::try_new(schema.clone(), vec![ids, values]).unwrap();
-    Block { schema, batches: vec![batch] }
+    BuildBlock { schema, batches: vec![batch] }
 }
 
 /// Joins `sales` with a block by id and sums the block's values.

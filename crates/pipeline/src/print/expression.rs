@@ -112,26 +112,7 @@ impl Writer<'_> {
                 self.expr(out, input, level::ADD)?;
                 out.write_str(" is null")
             }
-            Expr::Case { branches, otherwise, kind } => {
-                out.write_str("case ")?;
-                if self.exact {
-                    write_type(out, kind)?;
-                    out.write_str(" ")?;
-                }
-                for (condition, value) in branches {
-                    out.write_str("when ")?;
-                    self.expr(out, condition, 0)?;
-                    out.write_str(" then ")?;
-                    self.expr(out, value, 0)?;
-                    out.write_str(" ")?;
-                }
-                if let Some(value) = otherwise {
-                    out.write_str("else ")?;
-                    self.expr(out, value, 0)?;
-                    out.write_str(" ")?;
-                }
-                out.write_str("end")
-            }
+            Expr::Case { branches, otherwise, kind } => self.case(out, branches, otherwise.as_deref(), kind),
             Expr::Cast { input, kind, failure } => {
                 out.write_str(if *failure == Failure::Error { "cast(" } else { "try_cast(" })?;
                 self.expr(out, input, 0)?;
@@ -164,19 +145,7 @@ impl Writer<'_> {
                 let types: Vec<Type> = arguments.iter().map(|argument| argument.kind(self.slots)).collect();
                 self.type_unless(out, kind, &function.natural_type(&types))
             }
-            Expr::Call { function, arguments, kind } => {
-                let known = self.functions.get(*function);
-                match (known, self.exact) {
-                    (Some(known), true) => write_name(out, &known.name)?,
-                    (Some(known), false) => out.write_str(&known.name)?,
-                    (None, _) => {}
-                }
-                if self.exact || known.is_none() {
-                    write!(out, "@{function}")?;
-                }
-                self.named(out, "", arguments)?;
-                self.type_unless(out, kind, known.map_or(&Type::Null, |known| &known.returns))
-            }
+            Expr::Call { function, arguments, kind } => self.call(out, *function, arguments, kind),
             Expr::Element(list, index) => {
                 out.write_str("element(")?;
                 self.expr(out, list, 0)?;
@@ -186,6 +155,49 @@ impl Writer<'_> {
             }
             Expr::ListLength(list) => self.named(out, "list_length", std::slice::from_ref(list)),
         }
+    }
+
+    /// Writes a case.
+    fn case(
+        &self,
+        out: &mut dyn Write,
+        branches: &[(Expr, Expr)],
+        otherwise: Option<&Expr>,
+        kind: &Type,
+    ) -> fmt::Result {
+        out.write_str("case ")?;
+        if self.exact {
+            write_type(out, kind)?;
+            out.write_str(" ")?;
+        }
+        for (condition, value) in branches {
+            out.write_str("when ")?;
+            self.expr(out, condition, 0)?;
+            out.write_str(" then ")?;
+            self.expr(out, value, 0)?;
+            out.write_str(" ")?;
+        }
+        if let Some(value) = otherwise {
+            out.write_str("else ")?;
+            self.expr(out, value, 0)?;
+            out.write_str(" ")?;
+        }
+        out.write_str("end")
+    }
+
+    /// Writes a call of a user function.
+    fn call(&self, out: &mut dyn Write, function: usize, arguments: &[Expr], kind: &Type) -> fmt::Result {
+        let known = self.functions.get(function);
+        match (known, self.exact) {
+            (Some(known), true) => write_name(out, &known.name)?,
+            (Some(known), false) => out.write_str(&known.name)?,
+            (None, _) => {}
+        }
+        if self.exact || known.is_none() {
+            write!(out, "@{function}")?;
+        }
+        self.named(out, "", arguments)?;
+        self.type_unless(out, kind, known.map_or(&Type::Null, |known| &known.returns))
     }
 
     /// Writes a call with arguments.

@@ -29,29 +29,8 @@ pub fn function_with(
     types: &[Type],
     arguments: &[Value],
 ) -> Result<Value> {
-    match function {
-        Function::Coalesce => {
-            return Ok(arguments.iter().find(|value| !value.is_null()).cloned().unwrap_or(Value::Null));
-        }
-        Function::NullIf => {
-            let [first, second] = arguments else { return Err(arity(function, arguments.len())) };
-            let equal = compare::compare(first, second).is_some_and(|order| order.is_eq());
-            return Ok(if equal { Value::Null } else { first.clone() });
-        }
-        Function::Greatest | Function::Least => {
-            let values = arguments.iter().filter(|value| !value.is_null());
-            let chosen = match function {
-                Function::Greatest => values.max_by(|left, right| compare::order(left, right)),
-                _ => values.min_by(|left, right| compare::order(left, right)),
-            };
-            return Ok(chosen.cloned().unwrap_or(Value::Null));
-        }
-        Function::Concat => {
-            let parts = arguments.iter().filter(|value| !value.is_null());
-            let parts = parts.map(|value| value.as_text().ok_or_else(|| fault::misfit("concat", value)));
-            return Ok(Value::string(parts.collect::<Result<String>>()?));
-        }
-        _ => {}
+    if let Some(value) = of_nulls(function, arguments) {
+        return value;
     }
     if function.is_strict() && arguments.iter().any(Value::is_null) {
         return Ok(Value::Null);
@@ -120,6 +99,34 @@ pub fn function_with(
             None => of_text(patterns, function, arguments),
         },
     }
+}
+
+/// Computes a function that has a value although some arguments are null; `None` for others.
+fn of_nulls(function: Function, arguments: &[Value]) -> Option<Result<Value>> {
+    let mut values = arguments.iter().filter(|value| !value.is_null());
+    Some(match function {
+        Function::Coalesce => Ok(values.next().cloned().unwrap_or(Value::Null)),
+        Function::NullIf => match arguments {
+            [first, second] => {
+                let equal = compare::compare(first, second).is_some_and(|order| order.is_eq());
+                Ok(if equal { Value::Null } else { first.clone() })
+            }
+            _ => Err(arity(function, arguments.len())),
+        },
+        Function::Greatest => {
+            let greatest = values.max_by(|left, right| compare::order(left, right));
+            Ok(greatest.cloned().unwrap_or(Value::Null))
+        }
+        Function::Least => {
+            let least = values.min_by(|left, right| compare::order(left, right));
+            Ok(least.cloned().unwrap_or(Value::Null))
+        }
+        Function::Concat => {
+            let parts = values.map(|value| value.as_text().ok_or_else(|| fault::misfit("concat", value)));
+            parts.collect::<Result<String>>().map(Value::string)
+        }
+        _ => return None,
+    })
 }
 
 /// Computes a function of text.

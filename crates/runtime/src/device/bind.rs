@@ -96,13 +96,7 @@ pub(super) fn arguments<'a>(
                 let Action::Between { column, low, high } = body.steps[*step].action else { return Err(missing()) };
                 let (base, width) = part.columns[column].code_form().ok_or_else(missing)?;
                 let (first, span) = code_bounds(base, width, low, high).ok_or_else(missing)?;
-                let bound = if matches!(binding, Binding::Low(_)) { first } else { span };
-                match width {
-                    1 => Argument::U8(bound as u8),
-                    2 => Argument::U16(bound as u16),
-                    4 => Argument::U32(bound as u32),
-                    _ => Argument::U64(bound),
-                }
+                of_width(if matches!(binding, Binding::Low(_)) { first } else { span }, width)
             }
             Binding::Set(set) => Argument::Memory(shared.sets[*set].words.as_ref().ok_or_else(missing)?),
             Binding::SetBytes(set) => Argument::Memory(shared.sets[*set].bytes.as_ref().ok_or_else(missing)?),
@@ -111,15 +105,17 @@ pub(super) fn arguments<'a>(
                 let Way::Column { column, min } = body.lookups[*lookup].way else { return Err(missing()) };
                 Argument::I64(of(column).wrapping_sub(min))
             }
-            Binding::Payload { lookup, payload } => {
-                Argument::Memory(&shared.lookups[*lookup].payloads[*payload].as_ref().ok_or_else(missing)?.0.values)
-            }
-            Binding::PayloadValidity { lookup, payload } => {
-                let (held, _) = shared.lookups[*lookup].payloads[*payload].as_ref().ok_or_else(missing)?;
-                Argument::Memory(held.validity.as_ref().ok_or_else(missing)?)
-            }
-            Binding::PayloadBase { lookup, payload } => {
-                Argument::I64(shared.lookups[*lookup].payloads[*payload].as_ref().ok_or_else(missing)?.1)
+            Binding::Payload { lookup, payload }
+            | Binding::PayloadValidity { lookup, payload }
+            | Binding::PayloadBase { lookup, payload }
+            | Binding::Bytes(Origin::Payload { lookup, payload }) => {
+                let (held, base) = shared.lookups[*lookup].payloads[*payload].as_ref().ok_or_else(missing)?;
+                match binding {
+                    Binding::PayloadBase { .. } => Argument::I64(*base),
+                    Binding::PayloadValidity { .. } => Argument::Memory(held.validity.as_ref().ok_or_else(missing)?),
+                    Binding::Bytes(_) => Argument::Memory(held.bytes.as_ref().ok_or_else(missing)?),
+                    _ => Argument::Memory(&held.values),
+                }
             }
             Binding::KeyBits(lookup) => Argument::Memory(shared.lookups[*lookup].bits.as_ref().ok_or_else(missing)?),
             Binding::Starts(lookup) => Argument::Memory(shared.lookups[*lookup].starts.as_ref().ok_or_else(missing)?),
@@ -127,10 +123,6 @@ pub(super) fn arguments<'a>(
             Binding::Matched(lookup) => Argument::Memory(shared.lookups[*lookup].matched.as_ref().ok_or_else(missing)?),
             Binding::Bytes(Origin::Column(column)) => {
                 Argument::Memory(held.get(column).and_then(|held| held.bytes.as_ref()).ok_or_else(missing)?)
-            }
-            Binding::Bytes(Origin::Payload { lookup, payload }) => {
-                let (held, _) = shared.lookups[*lookup].payloads[*payload].as_ref().ok_or_else(missing)?;
-                Argument::Memory(held.bytes.as_ref().ok_or_else(missing)?)
             }
             Binding::Bytes(Origin::Computed) => return Err(missing()),
             Binding::Mapped(_)
@@ -163,6 +155,16 @@ pub(super) fn arguments<'a>(
         });
     }
     Ok(arguments)
+}
+
+/// Returns a code as an argument of a column's width.
+fn of_width(code: u64, width: usize) -> Argument<'static> {
+    match width {
+        1 => Argument::U8(code as u8),
+        2 => Argument::U16(code as u16),
+        4 => Argument::U32(code as u32),
+        _ => Argument::U64(code),
+    }
 }
 
 /// Returns what code 0 of a column stands for.

@@ -19,18 +19,7 @@ impl Emitter<'_> {
             join.on.iter().map(|(left, right)| if join.swap { (right, left) } else { (left, right) }).collect();
         let from_build = self.estimator.produced(build);
         let residual_needs: Vec<ColumnId> = join.residual.iter().flat_map(references).collect();
-        let (mut kind, keeps_probe, keeps_build) = match (join.kind, join.swap) {
-            (JoinRows::Inner, _) => (JoinKind::Inner, true, true),
-            (JoinRows::Left, false) => (JoinKind::Left, true, true),
-            (JoinRows::Left, true) => (JoinKind::Right, true, true),
-            (JoinRows::Full, _) => (JoinKind::Full, true, true),
-            (JoinRows::Semi, false) => (JoinKind::Semi, true, false),
-            (JoinRows::Semi, true) => (JoinKind::RightSemi, false, true),
-            (JoinRows::Anti, false) => (JoinKind::Anti, true, false),
-            (JoinRows::Anti, true) => (JoinKind::RightAnti, false, true),
-            (JoinRows::Mark(_), false) => (JoinKind::Mark, true, false),
-            (JoinRows::Mark(_), true) => return Err("a mark join cannot build its left side".to_string()),
-        };
+        let (mut kind, keeps_probe, keeps_build) = sides(join)?;
 
         // An inner join's keys are equal: a key column of the build is the probe's column under another id.
         let mut aliases: BTreeMap<ColumnId, ColumnId> = BTreeMap::new();
@@ -123,4 +112,20 @@ impl Emitter<'_> {
             Stream::Open(_) => Err("a build ends its pipeline".to_string()),
         }
     }
+}
+
+/// Returns the kind of a join seen from its probing side, and of which side, probe and build, its rows have columns.
+fn sides(join: &Join) -> Result<(JoinKind, bool, bool), String> {
+    Ok(match (join.kind, join.swap) {
+        (JoinRows::Inner, _) => (JoinKind::Inner, true, true),
+        (JoinRows::Left, false) => (JoinKind::Left, true, true),
+        (JoinRows::Left, true) => (JoinKind::Right, true, true),
+        (JoinRows::Full, _) => (JoinKind::Full, true, true),
+        (JoinRows::Semi, false) => (JoinKind::Semi, true, false),
+        (JoinRows::Semi, true) => (JoinKind::RightSemi, false, true),
+        (JoinRows::Anti, false) => (JoinKind::Anti, true, false),
+        (JoinRows::Anti, true) => (JoinKind::RightAnti, false, true),
+        (JoinRows::Mark(_), false) => (JoinKind::Mark, true, false),
+        (JoinRows::Mark(_), true) => return Err("a mark join cannot build its left side".to_string()),
+    })
 }
