@@ -6,7 +6,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, 
 use tandem_engine::{Mode, OnFallback, SessionBuilder};
 
 use crate::{
-    bench::BenchArguments, demo::DemoArguments, devices::DevicesArguments, failure::Failure, format::Format,
+    bench::BenchArguments, demo::DemoArguments, devices::DevicesArguments, failure::Failure, format::OutputFormat,
     generate::GenerateArguments,
 };
 
@@ -36,8 +36,8 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR")]
     pub data: Vec<PathBuf>,
     /// How results are written.
-    #[arg(long, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
-    pub format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table, value_name = "FORMAT")]
+    pub format: OutputFormat,
     /// Write results to a file; it appears whole when all statements have succeeded, or not at all.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -11,7 +11,7 @@ use clap::ValueEnum;
 use crate::{
     arguments::ModeName,
     failure::Failure,
-    format::Format,
+    format::OutputFormat,
     script,
     statement::{Runner, note},
 };
@@ -83,7 +83,7 @@ fn mode(runner: &mut Runner, argument: &str) -> Result<(), Failure> {
     }
     if let Ok(mode) = ModeName::from_str(argument, true) {
         runner.session.set_mode(mode.into());
-    } else if let Ok(format) = Format::from_str(argument, true) {
+    } else if let Ok(format) = OutputFormat::from_str(argument, true) {
         if format.is_binary() {
             return Err(Failure::Statement(format!(
                 "the format {} needs a file; use COPY … TO 'file.{}'",

@@ -1,6 +1,6 @@
 //! Where results go: standard output, or a file that appears whole or not at all (the engine's staging).
 //!
-//! Writers of formats wrap I/O errors in their own; a [`Sink`] therefore keeps the first I/O error it met, and that one
+//! Writers of formats wrap I/O errors in their own; a [`OutputSink`] therefore keeps the first I/O error it met, and that one
 //! is reported.
 
 use std::{
@@ -35,12 +35,14 @@ impl Output {
     }
 
     /// Returns a buffered writer to the destination.
-    pub fn sink(&self) -> Result<Sink, Failure> {
+    pub fn sink(&self) -> Result<OutputSink, Failure> {
         let inner: Box<dyn Write + Send> = match &self.file {
             Some((_, file)) => Box::new(file.handle().try_clone().map_err(|e| Failure::write(&self.name(), &e))?),
             None => Box::new(io::stdout()),
         };
-        Ok(Sink { inner: BufWriter::with_capacity(BUFFER_BYTES, Recorder { inner, fault: Arc::clone(&self.fault) }) })
+        Ok(OutputSink {
+            inner: BufWriter::with_capacity(BUFFER_BYTES, Recorder { inner, fault: Arc::clone(&self.fault) }),
+        })
     }
 
     /// Says what went wrong: the I/O error behind it if there was one, else `message`.
@@ -68,11 +70,11 @@ impl Output {
 }
 
 /// A buffered writer to an [`Output`].
-pub struct Sink {
+pub struct OutputSink {
     inner: BufWriter<Recorder>,
 }
 
-impl Write for Sink {
+impl Write for OutputSink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.inner.write(bytes)
     }

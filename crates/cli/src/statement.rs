@@ -15,7 +15,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::{
     arguments::Arguments,
     failure::{Failure, sentence},
-    format::{self, Format, Style},
+    format::{self, OutputFormat, Style},
     interrupt::Interrupt,
     output::Output,
     progress::Bar,
@@ -34,7 +34,7 @@ pub struct Runner {
     /// The session.
     pub session: Session,
     /// How results are written.
-    pub format: Format,
+    pub format: OutputFormat,
     /// Whether the time of each statement is printed.
     pub timer: bool,
     /// How many rows of a table are shown: `None` is the default of the place, 0 all.

@@ -51,7 +51,7 @@ enum Item {
 }
 
 /// Rows of one part that are complete but not encoded.
-struct Job {
+struct EncodeJob {
     part: usize,
     batches: Vec<RecordBatch>,
 }
@@ -65,7 +65,7 @@ struct State {
     /// Rows in order that do not fill a part yet.
     open: Vec<RecordBatch>,
     open_rows: usize,
-    jobs: VecDeque<Job>,
+    jobs: VecDeque<EncodeJob>,
     /// Parts in order; `None` while a part is a job.
     parts: Vec<Option<Arc<Part>>>,
     failure: Option<Error>,
@@ -105,7 +105,7 @@ impl State {
     /// Makes a job of the open part, if it has rows.
     fn close(&mut self) {
         if self.open_rows > 0 {
-            self.jobs.push_back(Job { part: self.parts.len(), batches: std::mem::take(&mut self.open) });
+            self.jobs.push_back(EncodeJob { part: self.parts.len(), batches: std::mem::take(&mut self.open) });
             self.parts.push(None);
             self.open_rows = 0;
         }

@@ -27,9 +27,9 @@ impl Membership for Bytes<'_> {
 
 /// One bit per code, in words; codes behind them are not members.
 #[derive(Clone, Copy)]
-struct Words<'a>(&'a [u32]);
+struct WordSet<'a>(&'a [u32]);
 
-impl Membership for Words<'_> {
+impl Membership for WordSet<'_> {
     #[inline(always)]
     fn of(self, code: u64) -> usize {
         let word = self.0.get((code >> 5) as usize).copied().unwrap_or(0);
@@ -156,7 +156,7 @@ fn list_words_avx2(codes: &[u32], mask: &Mask, first: u32, words: &[u32], rows: 
         kept += compress(bits, row, &mut rows[kept..kept + 8]);
         row += 8;
     }
-    kept + list_rest(rest, mask, groups.len(), row, Words(words), &mut rows[kept..])
+    kept + list_rest(rest, mask, groups.len(), row, WordSet(words), &mut rows[kept..])
 }
 
 /// Runs an expression with `$m` bound to the quickest form of a set for codes that count from `base`.
@@ -168,7 +168,7 @@ macro_rules! with_membership {
                 $body
             }
             Some(CodeSet::Words(words)) => {
-                let $m = Words(words);
+                let $m = WordSet(words);
                 $body
             }
             None => {

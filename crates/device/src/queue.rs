@@ -59,7 +59,7 @@ impl Landing {
 /// What a command uses while it runs.
 #[derive(Debug, Default)]
 #[allow(dead_code)] // Held, never read.
-struct Kept {
+struct InFlight {
     memories: Vec<Memory>,
     written: Option<Buffer<u8>>,
     read: Option<Landing>,
@@ -71,7 +71,7 @@ struct Kept {
 #[derive(Debug)]
 pub struct Queue {
     /// Commands not known to be over, oldest first.
-    pending: VecDeque<(Event, Kept)>,
+    pending: VecDeque<(Event, InFlight)>,
     /// The last command.
     last: Option<Event>,
     /// What the first command that failed failed with.
@@ -100,8 +100,8 @@ impl Queue {
     pub fn write(&mut self, to: &Memory, at: usize, from: Buffer<u8>, after: &[Event]) -> Result<Event> {
         check_writable(to, at, from.len())?;
         self.unblock(after)?;
-        let kept = Kept { memories: vec![to.clone()], written: Some(from.clone()), ..Kept::default() };
-        self.add(kept, |part| part.write(to, at, &from, after))
+        let in_flight = InFlight { memories: vec![to.clone()], written: Some(from.clone()), ..InFlight::default() };
+        self.add(in_flight, |part| part.write(to, at, &from, after))
     }
 
     /// Fills `into` with the bytes of `from` from `at` on, and waits for that.
@@ -145,8 +145,8 @@ impl Queue {
     /// Starts to fill a landing.
     pub(crate) fn fetch(&mut self, from: &Memory, at: usize, into: &Landing, after: &[Event]) -> Result<Event> {
         // Whoever gives up waiting must not get the memory back: it belongs to the command as well.
-        let kept = Kept { memories: vec![from.clone()], read: Some(into.clone()), ..Kept::default() };
-        self.add(kept, |part| part.read(from, at, into, after))
+        let in_flight = InFlight { memories: vec![from.clone()], read: Some(into.clone()), ..InFlight::default() };
+        self.add(in_flight, |part| part.read(from, at, into, after))
     }
 
     /// Sets `bytes` bytes from `at` on to `byte`.
@@ -155,8 +155,8 @@ impl Queue {
     /// As [`Queue::write`].
     pub fn fill(&mut self, memory: &Memory, at: usize, bytes: usize, byte: u8, after: &[Event]) -> Result<Event> {
         check_writable(memory, at, bytes)?;
-        let kept = Kept { memories: vec![memory.clone()], ..Kept::default() };
-        self.add(kept, |part| part.fill(memory, at, bytes, byte, after))
+        let in_flight = InFlight { memories: vec![memory.clone()], ..InFlight::default() };
+        self.add(in_flight, |part| part.fill(memory, at, bytes, byte, after))
     }
 
     /// Runs a kernel. Scalars and sizes must be what the kernel's text declares: not every backend can check.
@@ -175,8 +175,8 @@ impl Queue {
             _ => None,
         };
         let memories = arguments.iter().filter_map(memory).collect();
-        let kept = Kept { memories, kernel: Some(kernel.clone()), ..Kept::default() };
-        self.add(kept, |part| part.launch(kernel, arguments, shape, after))
+        let in_flight = InFlight { memories, kernel: Some(kernel.clone()), ..InFlight::default() };
+        self.add(in_flight, |part| part.launch(kernel, arguments, shape, after))
     }
 
     /// Returns the event of the last command.
@@ -194,19 +194,19 @@ impl Queue {
     }
 
     /// Starts a command.
-    fn add(&mut self, kept: Kept, start: impl FnOnce(&mut dyn QueuePart) -> Result<Event>) -> Result<Event> {
+    fn add(&mut self, in_flight: InFlight, start: impl FnOnce(&mut dyn QueuePart) -> Result<Event>) -> Result<Event> {
         self.forget_ended();
         let part = self.part.as_mut().ok_or_else(|| Error::internal("a dropped queue was used"))?;
         match start(part.as_mut()) {
             Ok(event) => {
-                self.pending.push_back((event.clone(), kept));
+                self.pending.push_back((event.clone(), in_flight));
                 self.last = Some(event.clone());
                 Ok(event)
             }
             Err(error) => {
                 if error.class == Class::Device {
                     // It may run, and nothing tells its end: better lose the memory than free it too early.
-                    mem::forget(kept);
+                    mem::forget(in_flight);
                 }
                 Err(error)
             }
@@ -268,11 +268,11 @@ impl Drop for Queue {
         let left = ManuallyDrop::new((mem::take(&mut self.pending), self.part.take()));
         let keep = move || {
             let (pending, _part) = ManuallyDrop::into_inner(left);
-            for (event, kept) in pending {
+            for (event, in_flight) in pending {
                 while !event.ended().unwrap_or(true) {
                     thread::sleep(SELDOM);
                 }
-                drop(kept);
+                drop(in_flight);
             }
         };
         drop(thread::Builder::new().name("tandem-device-rest".to_owned()).spawn(keep));

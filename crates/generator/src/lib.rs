@@ -54,7 +54,7 @@ impl Default for GeneratorOptions {
 }
 
 /// Hears of progress: rows done and rows in all, over all tables. Called from several threads.
-pub type Progress<'a> = dyn Fn(u64, u64) + Sync + 'a;
+pub type ProgressListener<'a> = dyn Fn(u64, u64) + Sync + 'a;
 
 /// One file that was written.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,7 +73,7 @@ pub struct TableFile {
 ///
 /// # Errors
 /// A scale factor out of range, a directory that cannot be written, a full disk. No partial file is left.
-pub fn write_ssb(options: &GeneratorOptions, dir: &Path, progress: &Progress<'_>) -> Result<Vec<TableFile>> {
+pub fn write_ssb(options: &GeneratorOptions, dir: &Path, progress: &ProgressListener<'_>) -> Result<Vec<TableFile>> {
     check(options)?;
     write(&ssb::sources(options), options, dir, progress)
 }
@@ -82,7 +82,7 @@ pub fn write_ssb(options: &GeneratorOptions, dir: &Path, progress: &Progress<'_>
 ///
 /// # Errors
 /// As [`write_ssb`].
-pub fn write_tpch(options: &GeneratorOptions, dir: &Path, progress: &Progress<'_>) -> Result<Vec<TableFile>> {
+pub fn write_tpch(options: &GeneratorOptions, dir: &Path, progress: &ProgressListener<'_>) -> Result<Vec<TableFile>> {
     check(options)?;
     write(&tpch::sources(options.sf), options, dir, progress)
 }
@@ -91,7 +91,7 @@ pub fn write_tpch(options: &GeneratorOptions, dir: &Path, progress: &Progress<'_
 ///
 /// # Errors
 /// As [`write_ssb`], of rows instead of a scale factor.
-pub fn write_h2o(options: &GeneratorOptions, dir: &Path, progress: &Progress<'_>) -> Result<Vec<TableFile>> {
+pub fn write_h2o(options: &GeneratorOptions, dir: &Path, progress: &ProgressListener<'_>) -> Result<Vec<TableFile>> {
     check(options)?;
     write(&h2o::sources(options), options, dir, progress)
 }
@@ -100,7 +100,11 @@ pub fn write_h2o(options: &GeneratorOptions, dir: &Path, progress: &Progress<'_>
 ///
 /// # Errors
 /// As [`write_h2o`].
-pub fn write_h2o_groups(options: &GeneratorOptions, dir: &Path, progress: &Progress<'_>) -> Result<Vec<TableFile>> {
+pub fn write_h2o_groups(
+    options: &GeneratorOptions,
+    dir: &Path,
+    progress: &ProgressListener<'_>,
+) -> Result<Vec<TableFile>> {
     check(options)?;
     write(&h2o::group_sources(options), options, dir, progress)
 }
@@ -109,7 +113,7 @@ pub fn write_h2o_groups(options: &GeneratorOptions, dir: &Path, progress: &Progr
 ///
 /// # Errors
 /// A scale factor out of range.
-pub fn ssb_tables(options: &GeneratorOptions, progress: &Progress<'_>) -> Result<Vec<(String, Table)>> {
+pub fn ssb_tables(options: &GeneratorOptions, progress: &ProgressListener<'_>) -> Result<Vec<(String, Table)>> {
     check(options)?;
     load(&ssb::sources(options), options, progress)
 }
@@ -118,7 +122,7 @@ pub fn ssb_tables(options: &GeneratorOptions, progress: &Progress<'_>) -> Result
 ///
 /// # Errors
 /// A scale factor out of range.
-pub fn tpch_tables(options: &GeneratorOptions, progress: &Progress<'_>) -> Result<Vec<(String, Table)>> {
+pub fn tpch_tables(options: &GeneratorOptions, progress: &ProgressListener<'_>) -> Result<Vec<(String, Table)>> {
     check(options)?;
     load(&tpch::sources(options.sf), options, progress)
 }
@@ -127,7 +131,7 @@ pub fn tpch_tables(options: &GeneratorOptions, progress: &Progress<'_>) -> Resul
 ///
 /// # Errors
 /// A number of rows out of range.
-pub fn h2o_tables(options: &GeneratorOptions, progress: &Progress<'_>) -> Result<Vec<(String, Table)>> {
+pub fn h2o_tables(options: &GeneratorOptions, progress: &ProgressListener<'_>) -> Result<Vec<(String, Table)>> {
     check(options)?;
     load(&h2o::sources(options), options, progress)
 }
@@ -156,7 +160,7 @@ fn write(
     sources: &[Box<dyn TableSource>],
     options: &GeneratorOptions,
     dir: &Path,
-    progress: &Progress<'_>,
+    progress: &ProgressListener<'_>,
 ) -> Result<Vec<TableFile>> {
     parquet_file::make_directory(dir)?;
     let progress = source::Counter::new(sources, progress);
@@ -166,7 +170,7 @@ fn write(
 fn load(
     sources: &[Box<dyn TableSource>],
     options: &GeneratorOptions,
-    progress: &Progress<'_>,
+    progress: &ProgressListener<'_>,
 ) -> Result<Vec<(String, Table)>> {
     let progress = source::Counter::new(sources, progress);
     sources

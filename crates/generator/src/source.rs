@@ -12,7 +12,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tandem_column::{Error, Result};
 
-use crate::Progress;
+use crate::ProgressListener;
 
 /// Rows of a group: one Parquet row group, one part of a resident table.
 pub const GROUP_ROWS: u64 = 1 << 20;
@@ -56,12 +56,12 @@ pub fn batches(range: std::ops::Range<u64>) -> impl Iterator<Item = std::ops::Ra
 pub struct Counter<'a> {
     done: AtomicU64,
     total: u64,
-    listener: &'a Progress<'a>,
+    listener: &'a ProgressListener<'a>,
 }
 
 impl<'a> Counter<'a> {
     /// Starts counting towards the rows of all `sources`.
-    pub fn new(sources: &[Box<dyn TableSource>], listener: &'a Progress<'a>) -> Self {
+    pub fn new(sources: &[Box<dyn TableSource>], listener: &'a ProgressListener<'a>) -> Self {
         let counter = Counter { done: AtomicU64::new(0), total: sources.iter().map(|s| s.rows()).sum(), listener };
         (counter.listener)(0, counter.total);
         counter

@@ -30,7 +30,7 @@ pub(crate) struct Key {
 /// A column of a row group, in one piece or, where the row group is large, several.
 pub(crate) type Pieces = Arc<[Arc<Column>]>;
 
-enum Slot {
+enum CacheSlot {
     /// Being decoded by some thread.
     Pending,
     Ready {
@@ -52,8 +52,8 @@ fn is_idle(pieces: &Pieces) -> bool {
 }
 
 #[derive(Default)]
-struct State {
-    slots: HashMap<Key, Slot>,
+struct CacheState {
+    slots: HashMap<Key, CacheSlot>,
     clock: u64,
     /// Insertions that do not look for room, because the last search found none.
     patience: usize,
@@ -62,7 +62,7 @@ struct State {
 /// Decoded columns of files, kept within a byte budget. Shared by all tables of a session.
 pub struct ColumnCache {
     memory: Arc<MemoryBudget>,
-    state: Mutex<State>,
+    state: Mutex<CacheState>,
     decoded: Condvar,
     hits: AtomicU64,
     misses: AtomicU64,
@@ -123,8 +123,8 @@ impl ColumnCache {
     }
 
     fn remove(&self, matches: impl Fn(&Key) -> bool) {
-        let goes = |key: &Key, slot: &mut Slot| matches!(slot, Slot::Ready { .. }) && matches(key);
-        let gone: Vec<(Key, Slot)> = self.state.lock().slots.extract_if(|key, slot| goes(key, slot)).collect();
+        let goes = |key: &Key, slot: &mut CacheSlot| matches!(slot, CacheSlot::Ready { .. }) && matches(key);
+        let gone: Vec<(Key, CacheSlot)> = self.state.lock().slots.extract_if(|key, slot| goes(key, slot)).collect();
         // Freed when nobody waits for the lock.
         drop(gone);
     }
@@ -140,7 +140,7 @@ impl ColumnCache {
         state.clock += 1;
         let clock = state.clock;
         match state.slots.get_mut(key) {
-            Some(Slot::Ready { pieces, used, .. }) => {
+            Some(CacheSlot::Ready { pieces, used, .. }) => {
                 *used = clock;
                 let pieces = pieces.clone();
                 drop(state);
@@ -161,8 +161,8 @@ impl ColumnCache {
         let mut state = self.state.lock();
         loop {
             match state.slots.get(&key) {
-                Some(Slot::Pending) => self.decoded.wait(&mut state),
-                Some(Slot::Ready { .. }) => {
+                Some(CacheSlot::Pending) => self.decoded.wait(&mut state),
+                Some(CacheSlot::Ready { .. }) => {
                     drop(state);
                     match self.get(&key) {
                         Some(pieces) => return Ok((pieces, None)),
@@ -172,14 +172,14 @@ impl ColumnCache {
                 None => break,
             }
         }
-        state.slots.insert(key, Slot::Pending);
+        state.slots.insert(key, CacheSlot::Pending);
         drop(state);
         self.misses.fetch_add(1, Ordering::Relaxed);
         // Whatever happens, those who wait must wake up: on failure the slot is empty again and one of them decodes.
-        let flight = Flight { cache: self, key };
+        let decoding = Decoding { cache: self, key };
         let (pieces, held) = decode()?;
         let held = self.put(key, pieces.clone(), held)?;
-        drop(flight);
+        drop(decoding);
         Ok((pieces, held))
     }
 
@@ -190,7 +190,7 @@ impl ColumnCache {
     pub(crate) fn put(&self, key: Key, pieces: Pieces, mut held: Reservation) -> Result<Option<Reservation>> {
         let bytes = held.bytes();
         let mut state = self.state.lock();
-        if matches!(state.slots.get(&key), Some(Slot::Ready { .. })) {
+        if matches!(state.slots.get(&key), Some(CacheSlot::Ready { .. })) {
             state.slots.remove(&key);
         }
         if bytes > self.memory.limit() {
@@ -209,7 +209,7 @@ impl ColumnCache {
             Some(kept) => {
                 state.clock += 1;
                 let used = state.clock;
-                state.slots.insert(key, Slot::Ready { pieces, held: kept, used });
+                state.slots.insert(key, CacheSlot::Ready { pieces, held: kept, used });
                 Ok(None)
             }
             None => {
@@ -221,11 +221,11 @@ impl ColumnCache {
     }
 }
 
-impl State {
+impl CacheState {
     /// Drops what was used longest ago and is not in use, until `bytes` are free or nothing is left to drop.
     fn evict(&mut self, bytes: usize) {
         let idle = self.slots.iter().filter_map(|(key, slot)| match slot {
-            Slot::Ready { pieces, used, held } if is_idle(pieces) => Some((*used, *key, held.bytes())),
+            CacheSlot::Ready { pieces, used, held } if is_idle(pieces) => Some((*used, *key, held.bytes())),
             _ => None,
         });
         let mut by_use: Vec<(u64, Key, usize)> = idle.collect();
@@ -250,15 +250,15 @@ impl Reclaim for ColumnCache {
 }
 
 /// A decode under way; wakes the waiting threads when it ends.
-struct Flight<'a> {
+struct Decoding<'a> {
     cache: &'a ColumnCache,
     key: Key,
 }
 
-impl Drop for Flight<'_> {
+impl Drop for Decoding<'_> {
     fn drop(&mut self) {
         let mut state = self.cache.state.lock();
-        if let Some(Slot::Pending) = state.slots.get(&self.key) {
+        if let Some(CacheSlot::Pending) = state.slots.get(&self.key) {
             state.slots.remove(&self.key);
         }
         drop(state);

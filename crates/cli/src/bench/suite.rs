@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tandem_generator::{GeneratorOptions, Progress, TableFile};
+use tandem_generator::{GeneratorOptions, ProgressListener, TableFile};
 
 use crate::format::grid::thousands;
 
@@ -52,7 +52,7 @@ struct Definition {
 }
 
 /// Generates the data.
-type Write = fn(&GeneratorOptions, &Path, &Progress<'_>) -> tandem_generator::Result<Vec<TableFile>>;
+type Write = fn(&GeneratorOptions, &Path, &ProgressListener<'_>) -> tandem_generator::Result<Vec<TableFile>>;
 
 macro_rules! queries {
     ($suite:literal: $($name:literal)*) => {
@@ -135,7 +135,7 @@ impl Suite {
         self,
         options: &GeneratorOptions,
         dir: &Path,
-        progress: &Progress<'_>,
+        progress: &ProgressListener<'_>,
     ) -> tandem_generator::Result<Vec<TableFile>> {
         (self.definition().write)(options, dir, progress)
     }

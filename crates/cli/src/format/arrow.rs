@@ -3,16 +3,16 @@
 use arrow::{datatypes::SchemaRef, ipc::writer::FileWriter, record_batch::RecordBatch};
 
 use super::{Result, Writer};
-use crate::output::Sink;
+use crate::output::OutputSink;
 
 /// Writes Arrow IPC.
 pub struct Arrow {
-    inner: FileWriter<Sink>,
+    inner: FileWriter<OutputSink>,
 }
 
 impl Arrow {
     /// Writes the file's head.
-    pub fn new(schema: &SchemaRef, sink: Sink) -> Result<Self> {
+    pub fn new(schema: &SchemaRef, sink: OutputSink) -> Result<Self> {
         let inner = FileWriter::try_new(sink, schema)
             .map_err(|e| format!("the result cannot be written as an Arrow file: {e}"))?;
         Ok(Arrow { inner })

@@ -5,16 +5,16 @@ use std::io::Write;
 use arrow::{datatypes::SchemaRef, record_batch::RecordBatch};
 
 use super::{Result, Writer, text::Cells};
-use crate::output::Sink;
+use crate::output::OutputSink;
 
 /// Writes CSV.
 pub struct Csv {
-    sink: Sink,
+    sink: OutputSink,
 }
 
 impl Csv {
     /// Writes the header line.
-    pub fn new(schema: &SchemaRef, mut sink: Sink) -> Result<Self> {
+    pub fn new(schema: &SchemaRef, mut sink: OutputSink) -> Result<Self> {
         let mut line = String::new();
         for (index, field) in schema.fields().iter().enumerate() {
             push(&mut line, index, field.name());

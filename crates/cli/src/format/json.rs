@@ -12,7 +12,7 @@ use arrow::{
 };
 
 use super::{Result, Writer};
-use crate::output::Sink;
+use crate::output::OutputSink;
 
 /// Writes one array of objects.
 pub type Array = Json<JsonArray>;
@@ -21,13 +21,13 @@ pub type Lines = Json<LineDelimited>;
 
 /// Writes objects, framed by `F`.
 pub struct Json<F: JsonFormat> {
-    inner: ArrowWriter<Sink, F>,
+    inner: ArrowWriter<OutputSink, F>,
     columns: usize,
 }
 
 impl<F: JsonFormat> Json<F> {
     /// Makes a writer.
-    pub fn new(schema: &SchemaRef, sink: Sink) -> Self {
+    pub fn new(schema: &SchemaRef, sink: OutputSink) -> Self {
         Json { inner: WriterBuilder::new().with_explicit_nulls(true).build(sink), columns: schema.fields().len() }
     }
 }

@@ -8,16 +8,16 @@ use super::{
     Result, Writer,
     text::{Cells, is_number},
 };
-use crate::output::Sink;
+use crate::output::OutputSink;
 
 /// Writes Markdown.
 pub struct Markdown {
-    sink: Sink,
+    sink: OutputSink,
 }
 
 impl Markdown {
     /// Writes the head of the table.
-    pub fn new(schema: &SchemaRef, mut sink: Sink) -> Result<Self> {
+    pub fn new(schema: &SchemaRef, mut sink: OutputSink) -> Result<Self> {
         let (mut names, mut rule) = (String::from("|"), String::from("|"));
         for field in schema.fields() {
             push(&mut names, field.name());

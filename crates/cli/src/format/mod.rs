@@ -1,7 +1,7 @@
 //! Result formats: record batches in, bytes out.
 //!
 //! A [`Writer`] takes the batches of one result in order. Text formats may follow each other in one output; Parquet and
-//! Arrow files hold one result ([`Format::is_binary`]).
+//! Arrow files hold one result ([`OutputFormat::is_binary`]).
 
 mod arrow;
 mod csv;
@@ -15,11 +15,11 @@ mod text;
 use ::arrow::{datatypes::SchemaRef, record_batch::RecordBatch};
 use clap::ValueEnum;
 
-use crate::output::Sink;
+use crate::output::OutputSink;
 
 /// The formats of `--format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum OutputFormat {
     /// Aligned columns for people.
     Table,
     /// Comma-separated values with a header line; null is empty, the empty string is quoted.
@@ -36,22 +36,22 @@ pub enum Format {
     Arrow,
 }
 
-impl Format {
+impl OutputFormat {
     /// Tells whether the format is not for terminals and holds exactly one result.
     pub fn is_binary(self) -> bool {
-        matches!(self, Format::Parquet | Format::Arrow)
+        matches!(self, OutputFormat::Parquet | OutputFormat::Arrow)
     }
 
     /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            Format::Table => "table",
-            Format::Csv => "csv",
-            Format::Json => "json",
-            Format::Jsonl => "jsonl",
-            Format::Markdown => "markdown",
-            Format::Parquet => "parquet",
-            Format::Arrow => "arrow",
+            OutputFormat::Table => "table",
+            OutputFormat::Csv => "csv",
+            OutputFormat::Json => "json",
+            OutputFormat::Jsonl => "jsonl",
+            OutputFormat::Markdown => "markdown",
+            OutputFormat::Parquet => "parquet",
+            OutputFormat::Arrow => "arrow",
         }
     }
 }
@@ -79,14 +79,14 @@ pub trait Writer {
 }
 
 /// Makes the writer of a format.
-pub fn writer(format: Format, schema: &SchemaRef, sink: Sink, style: Style) -> Result<Box<dyn Writer>> {
+pub fn writer(format: OutputFormat, schema: &SchemaRef, sink: OutputSink, style: Style) -> Result<Box<dyn Writer>> {
     Ok(match format {
-        Format::Table => Box::new(table::Table::new(schema, sink, style)),
-        Format::Csv => Box::new(csv::Csv::new(schema, sink)?),
-        Format::Json => Box::new(json::Array::new(schema, sink)),
-        Format::Jsonl => Box::new(json::Lines::new(schema, sink)),
-        Format::Markdown => Box::new(markdown::Markdown::new(schema, sink)?),
-        Format::Parquet => Box::new(parquet::Parquet::new(schema, sink)?),
-        Format::Arrow => Box::new(arrow::Arrow::new(schema, sink)?),
+        OutputFormat::Table => Box::new(table::TableWriter::new(schema, sink, style)),
+        OutputFormat::Csv => Box::new(csv::Csv::new(schema, sink)?),
+        OutputFormat::Json => Box::new(json::Array::new(schema, sink)),
+        OutputFormat::Jsonl => Box::new(json::Lines::new(schema, sink)),
+        OutputFormat::Markdown => Box::new(markdown::Markdown::new(schema, sink)?),
+        OutputFormat::Parquet => Box::new(parquet::Parquet::new(schema, sink)?),
+        OutputFormat::Arrow => Box::new(arrow::Arrow::new(schema, sink)?),
     })
 }

@@ -8,16 +8,16 @@ use parquet::{
 };
 
 use super::{Result, Writer};
-use crate::output::Sink;
+use crate::output::OutputSink;
 
 /// Writes Parquet.
 pub struct Parquet {
-    inner: ArrowWriter<Sink>,
+    inner: ArrowWriter<OutputSink>,
 }
 
 impl Parquet {
     /// Makes a writer.
-    pub fn new(schema: &SchemaRef, sink: Sink) -> Result<Self> {
+    pub fn new(schema: &SchemaRef, sink: OutputSink) -> Result<Self> {
         let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
         let inner = ArrowWriter::try_new(sink, schema.clone(), Some(properties))
             .map_err(|e| format!("the result cannot be written as Parquet: {e}"))?;

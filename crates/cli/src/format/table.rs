@@ -12,12 +12,12 @@ use super::{
     grid::{Cell, cells, line, rule, spell, thousands, widths},
     text::is_number,
 };
-use crate::output::Sink;
+use crate::output::OutputSink;
 
 /// Collects and prints a table.
-pub struct Table {
+pub struct TableWriter {
     schema: SchemaRef,
-    sink: Sink,
+    sink: OutputSink,
     style: Style,
     head: Vec<RecordBatch>,
     tail: VecDeque<RecordBatch>,
@@ -26,10 +26,10 @@ pub struct Table {
     rows: usize,
 }
 
-impl Table {
+impl TableWriter {
     /// Starts a table.
-    pub fn new(schema: &SchemaRef, sink: Sink, style: Style) -> Self {
-        Table {
+    pub fn new(schema: &SchemaRef, sink: OutputSink, style: Style) -> Self {
+        TableWriter {
             schema: schema.clone(),
             sink,
             style,
@@ -109,7 +109,7 @@ impl Table {
     }
 }
 
-impl Writer for Table {
+impl Writer for TableWriter {
     fn write(&mut self, batch: &RecordBatch) -> Result {
         self.rows += batch.num_rows();
         let limit = if self.is_plan() { None } else { self.style.rows };

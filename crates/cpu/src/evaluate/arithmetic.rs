@@ -83,12 +83,12 @@ fn fast(operation: &Arithmetic, left: &Operand, right: &Operand, kinds: &[Type; 
 
 /// The smallest value of an integer type and the mask of its offsets from it.
 #[derive(Clone, Copy)]
-struct Range {
+struct IntegerRange {
     low: i64,
     mask: i64,
 }
 
-impl Range {
+impl IntegerRange {
     /// Brings a value into the range, modulo its size.
     #[inline(always)]
     fn wrap(self, value: i64) -> i64 {
@@ -103,12 +103,12 @@ impl Range {
 }
 
 /// Returns the range of an integer type that 64 bits hold.
-fn range(kind: &Type) -> Option<Range> {
+fn range(kind: &Type) -> Option<IntegerRange> {
     let (low, high) = kind.integer_range()?;
     if *kind == Type::Boolean {
         return None;
     }
-    Some(Range { low: low.try_into().ok()?, mask: (high - low) as u64 as i64 }).filter(|_| *kind != Type::UInt64)
+    Some(IntegerRange { low: low.try_into().ok()?, mask: (high - low) as u64 as i64 }).filter(|_| *kind != Type::UInt64)
 }
 
 /// An operator whose result in 64 bits is right unless it tells otherwise.
@@ -168,7 +168,12 @@ impl Operator for Times {
 }
 
 /// Computes with integers; `None` if a row (maybe a null one) leaves the range and that is not to wrap.
-fn integers<O: Operator>(a: Side<'_, i64>, b: Side<'_, i64>, range: Range, overflow: Overflow) -> Option<Values> {
+fn integers<O: Operator>(
+    a: Side<'_, i64>,
+    b: Side<'_, i64>,
+    range: IntegerRange,
+    overflow: Overflow,
+) -> Option<Values> {
     if overflow == Overflow::Wrap {
         return Some(Values::Int(map2(a, b, |a, b| range.wrap(O::apply(a, b)))));
     }
@@ -195,7 +200,7 @@ fn quotient(
     operator: ArithmeticOperator,
     a: Side<'_, i64>,
     b: Side<'_, i64>,
-    range: Range,
+    range: IntegerRange,
     overflow: Overflow,
     zero: Failure,
     valid: Option<Vec<u8>>,

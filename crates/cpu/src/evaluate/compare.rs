@@ -12,7 +12,7 @@ use crate::vector::{Values, Vector, bytes};
 
 /// A comparison as equality or less-than, perhaps of the sides exchanged, perhaps negated.
 #[derive(Clone, Copy)]
-struct Test {
+struct OrderTest {
     equal: bool,
     negate: bool,
 }
@@ -82,7 +82,7 @@ pub(super) fn mask(comparison: Comparison, left: &Operand, right: &Operand) -> O
         Comparison::Greater => (false, true, false),
         Comparison::LessOrEqual => (false, true, true),
     };
-    let test = Test { equal, negate };
+    let test = OrderTest { equal, negate };
     let (a, b) = if exchange { (right, left) } else { (left, right) };
     if let (Some(a), Some(b)) = (a.ints(), b.ints()) {
         return Some(test.run(a, b, |value| value));
@@ -106,7 +106,7 @@ pub(super) fn float_order(value: f64) -> i64 {
     bits ^ (((bits >> 63) as u64) >> 1) as i64
 }
 
-impl Test {
+impl OrderTest {
     /// Compares the keys of all rows.
     fn run<T: Copy, K: PartialOrd>(self, a: Side<'_, T>, b: Side<'_, T>, key: impl Fn(T) -> K) -> Vec<u8> {
         match (self.equal, self.negate) {
@@ -127,7 +127,7 @@ fn is_text(vector: &Vector) -> bool {
     matches!(vector.values, Values::Code { .. } | Values::Bytes(_))
 }
 
-fn text(test: Test, a: &Operand, b: &Operand) -> Option<Vec<u8>> {
+fn text(test: OrderTest, a: &Operand, b: &Operand) -> Option<Vec<u8>> {
     match (a, b) {
         (Operand::Vector(a), Operand::Vector(b)) if is_text(a) && is_text(b) => Some(match (&a.values, &b.values) {
             (Values::Code { codes: a, dictionary }, Values::Code { codes: b, dictionary: other })
@@ -148,7 +148,7 @@ fn text(test: Test, a: &Operand, b: &Operand) -> Option<Vec<u8>> {
 }
 
 /// Compares text with one value, which stands on the left if `exchanged`.
-fn with_constant(test: Test, values: &Values, constant: &[u8], exchanged: bool) -> Vec<u8> {
+fn with_constant(test: OrderTest, values: &Values, constant: &[u8], exchanged: bool) -> Vec<u8> {
     match values {
         Values::Code { codes, dictionary } => {
             let (low, high) = match dictionary.find(constant) {

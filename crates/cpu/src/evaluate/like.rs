@@ -4,7 +4,7 @@ use memchr::memmem::Finder;
 use tandem_column::Result;
 use tandem_pipeline::{
     Expr, Value,
-    scalar::like::{Matcher, Shape},
+    scalar::like::{Matcher, PatternShape},
 };
 
 use super::operand::Operand;
@@ -33,21 +33,23 @@ pub(super) fn like(
 
 fn matches(values: &Values, matcher: &Matcher, pattern: &str, escape: Option<char>, ignore_case: bool) -> Vec<u8> {
     match (matcher.shape(), values) {
-        (Shape::Equal(wanted), Values::Code { codes, dictionary }) => {
+        (PatternShape::Equal(wanted), Values::Code { codes, dictionary }) => {
             let within = match dictionary.find(wanted.as_bytes()) {
                 Ok(code) => code..code + 1,
                 Err(_) => 0..0,
             };
             compare::code_range(codes, within, false)
         }
-        (Shape::StartsWith(wanted), Values::Code { codes, dictionary }) => {
+        (PatternShape::StartsWith(wanted), Values::Code { codes, dictionary }) => {
             compare::code_range(codes, dictionary.prefix_range(wanted.as_bytes()), false)
         }
-        (Shape::Equal(wanted), _) => measure(values, |value| u8::from(value == wanted.as_bytes())),
-        (Shape::StartsWith(wanted), _) => measure(values, |value| u8::from(value.starts_with(wanted.as_bytes()))),
-        (Shape::EndsWith(wanted), _) => measure(values, |value| u8::from(value.ends_with(wanted.as_bytes()))),
-        (Shape::Contains(wanted), _) => search(values, &Finder::new(wanted.as_bytes()), |_| true),
-        (Shape::General, _) => match Sequence::new(pattern, escape).filter(|_| !ignore_case) {
+        (PatternShape::Equal(wanted), _) => measure(values, |value| u8::from(value == wanted.as_bytes())),
+        (PatternShape::StartsWith(wanted), _) => {
+            measure(values, |value| u8::from(value.starts_with(wanted.as_bytes())))
+        }
+        (PatternShape::EndsWith(wanted), _) => measure(values, |value| u8::from(value.ends_with(wanted.as_bytes()))),
+        (PatternShape::Contains(wanted), _) => search(values, &Finder::new(wanted.as_bytes()), |_| true),
+        (PatternShape::General, _) => match Sequence::new(pattern, escape).filter(|_| !ignore_case) {
             Some(sequence) => match sequence.middle.first() {
                 Some(finder) => search(values, finder, |value| sequence.matches(value)),
                 None => measure(values, |value| u8::from(sequence.matches(value))),

@@ -24,7 +24,8 @@ const LAUNCH: &str = "shim_launch_";
 
 /// The C function that launches a kernel: blocks, threads, bytes of shared memory, a pointer to each argument, their sizes
 /// and how many they are.
-pub(super) type Launch = unsafe extern "C" fn(c_uint, c_uint, c_ulong, *const *const c_void, *const u8, c_ulong) -> i32;
+pub(super) type LaunchFunction =
+    unsafe extern "C" fn(c_uint, c_uint, c_ulong, *const *const c_void, *const u8, c_ulong) -> i32;
 
 /// A loaded library, with its bytes.
 #[derive(Debug)]
@@ -45,7 +46,7 @@ struct Loaded {
 #[derive(Debug)]
 pub(super) struct ShimKernel {
     pub(super) context: Arc<ShimContext>,
-    pub(super) launch: Launch,
+    pub(super) launch: LaunchFunction,
     _library: Arc<Loaded>,
 }
 
@@ -97,7 +98,7 @@ impl ShimProgram {
 impl ProgramPart for ShimProgram {
     fn kernel(&self, name: &str) -> Result<Kernel> {
         // SAFETY: every function of such a name in such a library is of this type.
-        let launch = unsafe { self.library.library.get::<Launch>(format!("{LAUNCH}{name}")) };
+        let launch = unsafe { self.library.library.get::<LaunchFunction>(format!("{LAUNCH}{name}")) };
         let launch = launch.map_err(|_| Error::internal(format!("a program has no kernel of this name: {name}")))?;
         let (context, launch, library) = (self.context.clone(), *launch, self.library.clone());
         Ok(Kernel::new(ShimKernel { context, launch, _library: library }))

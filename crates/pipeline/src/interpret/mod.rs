@@ -30,13 +30,13 @@ pub struct Inputs {
 }
 
 /// What a pipeline leaves behind.
-enum Outcome {
+enum PipelineRows {
     Rows(Vec<Row>),
-    Build(Build),
+    Build(BuildRows),
 }
 
 /// The rows of a build: keys and payload side by side.
-struct Build {
+struct BuildRows {
     keys: Vec<Row>,
     payload: Vec<Row>,
 }
@@ -69,7 +69,7 @@ pub fn value(column: &tandem_column::Column, row: usize) -> Value {
 /// If an input is missing or does not fit; if an operation fails that is told to.
 pub fn interpret(query: &Query, inputs: &Inputs) -> Result<Vec<Row>> {
     let evaluator = Evaluator::new(&query.functions);
-    let mut outcomes: Vec<Outcome> = Vec::with_capacity(query.pipelines.len());
+    let mut outcomes: Vec<PipelineRows> = Vec::with_capacity(query.pipelines.len());
     for pipeline in &query.pipelines {
         let mut rows = source(pipeline, inputs, &outcomes)?;
         for (index, step) in pipeline.steps.iter().enumerate() {
@@ -93,7 +93,7 @@ pub fn interpret(query: &Query, inputs: &Inputs) -> Result<Vec<Row>> {
                     rows
                 }
                 Step::Probe(probe) => match outcomes.get(probe.build) {
-                    Some(Outcome::Build(build)) => {
+                    Some(PipelineRows::Build(build)) => {
                         let scope = query.residual_scope(&pipeline.slots, slots.len(), probe.build);
                         probe::probe(&evaluator, probe, build, rows, slots, &scope)?
                     }
@@ -104,14 +104,14 @@ pub fn interpret(query: &Query, inputs: &Inputs) -> Result<Vec<Row>> {
         outcomes.push(sink::sink(&evaluator, pipeline, rows)?);
     }
     match outcomes.pop() {
-        Some(Outcome::Rows(rows)) => Ok(rows),
-        Some(Outcome::Build(build)) => Ok(build.payload),
+        Some(PipelineRows::Rows(rows)) => Ok(rows),
+        Some(PipelineRows::Build(build)) => Ok(build.payload),
         None => Err(Error::internal("a query has no pipeline")),
     }
 }
 
 /// Returns the rows of a source.
-fn source(pipeline: &Pipeline, inputs: &Inputs, outcomes: &[Outcome]) -> Result<Vec<Row>> {
+fn source(pipeline: &Pipeline, inputs: &Inputs, outcomes: &[PipelineRows]) -> Result<Vec<Row>> {
     let rows = match &pipeline.source {
         Source::Table { table, columns } => {
             let rows = inputs.tables.get(table).ok_or_else(|| Error::input(format!("there is no table {table}")))?;
@@ -125,7 +125,7 @@ fn source(pipeline: &Pipeline, inputs: &Inputs, outcomes: &[Outcome]) -> Result<
             let mut all = Vec::new();
             for id in pipelines {
                 match outcomes.get(*id) {
-                    Some(Outcome::Rows(rows)) => all.extend_from_slice(rows),
+                    Some(PipelineRows::Rows(rows)) => all.extend_from_slice(rows),
                     _ => return Err(Error::internal(format!("pipeline {id} is not an earlier one with rows"))),
                 }
             }

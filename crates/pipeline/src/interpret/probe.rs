@@ -3,14 +3,14 @@
 use hashbrown::HashMap;
 use tandem_column::Result;
 
-use super::{Build, Evaluator, Row};
+use super::{BuildRows, Evaluator, Row};
 use crate::{JoinKind, Probe, Slot, Value};
 
 /// Joins rows with a build. `slots` are those before the probe, `scope` what the residual sees.
 pub(super) fn probe(
     evaluator: &Evaluator<'_>,
     probe: &Probe,
-    build: &Build,
+    build: &BuildRows,
     rows: Vec<Row>,
     slots: &[Slot],
     scope: &[Slot],

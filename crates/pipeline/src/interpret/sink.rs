@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use hashbrown::HashMap;
 use tandem_column::{Result, Type};
 
-use super::{Build, Evaluator, Outcome, Row, window};
+use super::{BuildRows, Evaluator, PipelineRows, Row, window};
 use crate::{
     Aggregate, Expr, Phase, Pipeline, Sink, Slot, SlotId, SortKey, Value,
     partition::part_of,
@@ -13,12 +13,12 @@ use crate::{
 };
 
 /// Brings rows to a sink.
-pub(super) fn sink(evaluator: &Evaluator<'_>, pipeline: &Pipeline, rows: Vec<Row>) -> Result<Outcome> {
+pub(super) fn sink(evaluator: &Evaluator<'_>, pipeline: &Pipeline, rows: Vec<Row>) -> Result<PipelineRows> {
     let slots = &pipeline.slots;
     let rows = match &pipeline.sink {
         Sink::Build { keys, payload } => {
             let keys = rows.iter().map(|row| evaluate_all(evaluator, keys, row, slots)).collect::<Result<_>>()?;
-            return Ok(Outcome::Build(Build { keys, payload: project(rows, payload) }));
+            return Ok(PipelineRows::Build(BuildRows { keys, payload: project(rows, payload) }));
         }
         Sink::Aggregate { keys, aggregates, phase } => aggregate(slots, keys, aggregates, *phase, &rows)?,
         Sink::Sort { keys, skip, fetch, output } => {
@@ -46,7 +46,7 @@ pub(super) fn sink(evaluator: &Evaluator<'_>, pipeline: &Pipeline, rows: Vec<Row
         }
         Sink::Materialize { skip, fetch, output } => project(limit(rows, *skip, *fetch), output),
     };
-    Ok(Outcome::Rows(rows))
+    Ok(PipelineRows::Rows(rows))
 }
 
 /// Evaluates expressions for a row.

@@ -14,7 +14,7 @@ pub struct Matcher {
     /// The pattern's parts between `%`, in order.
     parts: Vec<Vec<Part>>,
     /// The whole pattern's shape, where plain text search does.
-    shape: Shape,
+    shape: PatternShape,
     /// Compare without regard to case.
     ignore_case: bool,
 }
@@ -28,7 +28,7 @@ enum Part {
 
 /// What a pattern amounts to: executors turn the first four into ranges of a sorted dictionary or plain searches.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Shape {
+pub enum PatternShape {
     /// No wildcard.
     Equal(String),
     /// `text%`.
@@ -59,12 +59,12 @@ impl Matcher {
                 last.push(Part::Exactly(character));
             }
         }
-        let shape = if ignore_case { Shape::General } else { Shape::of(&parts) };
+        let shape = if ignore_case { PatternShape::General } else { PatternShape::of(&parts) };
         Matcher { parts, shape, ignore_case }
     }
 
     /// Returns what the pattern amounts to.
-    pub fn shape(&self) -> &Shape {
+    pub fn shape(&self) -> &PatternShape {
         &self.shape
     }
 
@@ -88,11 +88,11 @@ impl Matcher {
     /// Tells whether the text matches.
     pub fn matches(&self, text: &str) -> bool {
         match &self.shape {
-            Shape::Equal(wanted) => text == wanted,
-            Shape::StartsWith(wanted) => text.starts_with(&wanted[..]),
-            Shape::EndsWith(wanted) => text.ends_with(&wanted[..]),
-            Shape::Contains(wanted) => text.contains(&wanted[..]),
-            Shape::General => self.general(text),
+            PatternShape::Equal(wanted) => text == wanted,
+            PatternShape::StartsWith(wanted) => text.starts_with(&wanted[..]),
+            PatternShape::EndsWith(wanted) => text.ends_with(&wanted[..]),
+            PatternShape::Contains(wanted) => text.contains(&wanted[..]),
+            PatternShape::General => self.general(text),
         }
     }
 
@@ -130,20 +130,20 @@ impl Matcher {
     }
 }
 
-impl Shape {
+impl PatternShape {
     /// Finds the shape of a pattern's parts.
-    fn of(parts: &[Vec<Part>]) -> Shape {
+    fn of(parts: &[Vec<Part>]) -> PatternShape {
         let text = |part: &[Part]| -> Option<String> {
             part.iter().map(|part| if let Part::Exactly(c) = part { Some(*c) } else { None }).collect()
         };
         let found = match parts {
-            [only] => text(only).map(Shape::Equal),
-            [start, end] if end.is_empty() => text(start).map(Shape::StartsWith),
-            [start, end] if start.is_empty() => text(end).map(Shape::EndsWith),
-            [start, middle, end] if start.is_empty() && end.is_empty() => text(middle).map(Shape::Contains),
+            [only] => text(only).map(PatternShape::Equal),
+            [start, end] if end.is_empty() => text(start).map(PatternShape::StartsWith),
+            [start, end] if start.is_empty() => text(end).map(PatternShape::EndsWith),
+            [start, middle, end] if start.is_empty() && end.is_empty() => text(middle).map(PatternShape::Contains),
             _ => None,
         };
-        found.unwrap_or(Shape::General)
+        found.unwrap_or(PatternShape::General)
     }
 }
 

@@ -269,8 +269,8 @@ fn patterns_match_as_in_arrow() {
     }
     assert!(scalar::like::Matcher::new("100!%", Some('!'), false).matches("100%"));
     assert!(!scalar::like::Matcher::new("100!%", Some('!'), false).matches("100x"));
-    use scalar::like::Shape;
-    assert_eq!(*scalar::like::Matcher::new("ab\\%%", None, false).shape(), Shape::StartsWith("ab%".to_owned()));
+    use scalar::like::PatternShape;
+    assert_eq!(*scalar::like::Matcher::new("ab\\%%", None, false).shape(), PatternShape::StartsWith("ab%".to_owned()));
 }
 
 fn call(function: Function, kind: Type, arguments: &[(Value, Type)]) -> Value {

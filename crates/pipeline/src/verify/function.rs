@@ -16,7 +16,7 @@ pub(super) fn check(function: &UserFunction, before: &[Arc<UserFunction>], reach
     function.locals.iter().try_for_each(|local| check_type(&local.kind))?;
     check_type(&function.returns)?;
     let slots = function.slots();
-    let body = Body { checker: Checker { slots: &slots, functions: before }, returns: &function.returns };
+    let body = BodyChecker { checker: Checker { slots: &slots, functions: before }, returns: &function.returns };
     body.block(&function.body, 0, false)?;
     let reach = block_reach(&function.body, reaches);
     match reach > CALL_DEPTH_LIMIT {
@@ -53,12 +53,12 @@ fn expression_reach(expr: &Expr, reaches: &[usize]) -> usize {
 }
 
 /// A body being checked.
-struct Body<'a> {
+struct BodyChecker<'a> {
     checker: Checker<'a>,
     returns: &'a Type,
 }
 
-impl Body<'_> {
+impl BodyChecker<'_> {
     /// Checks statements.
     fn block(&self, statements: &[Statement], depth: usize, in_loop: bool) -> Check {
         if depth >= DEPTH_LIMIT {

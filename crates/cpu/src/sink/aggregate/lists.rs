@@ -34,7 +34,7 @@ pub(super) struct ValueLists<K> {
     /// The values, once they are in order.
     sealed: Option<Arc<Sealed<K>>>,
     /// What others have of these groups.
-    shares: Vec<Share<K>>,
+    shares: Vec<OtherGroups<K>>,
     /// Of each group with values that lie where they are: the group, the share and the group's number there, ascending.
     sources: Vec<(u32, u32, u32)>,
     answers: HashMap<u32, Answer>,
@@ -54,7 +54,7 @@ struct Sealed<K> {
 
 /// Some neighbouring groups of another list.
 #[derive(Debug)]
-struct Share<K> {
+struct OtherGroups<K> {
     of: Arc<Sealed<K>>,
     first: u32,
     /// What those groups are here.
@@ -108,7 +108,7 @@ impl<K: OrderKey> Sealed<K> {
     }
 }
 
-impl<K: OrderKey> Share<K> {
+impl<K: OrderKey> OtherGroups<K> {
     /// Calls `f` with runs of values and the group here that they belong to.
     fn each(&self, mut f: impl FnMut(u32, &[K])) {
         let of = &self.of;
@@ -189,7 +189,7 @@ impl<K: OrderKey> ValueLists<K> {
         for (from, to) in pairs.iter().filter(|(_, to)| !self.answers.contains_key(to)) {
             numbers[(from - first) as usize] = *to;
         }
-        self.shares.push(Share { of: of.clone(), first, numbers });
+        self.shares.push(OtherGroups { of: of.clone(), first, numbers });
     }
 
     /// Puts the values of all shares group by group, or notes where they lie.

@@ -8,7 +8,7 @@ use std::sync::{
 use tandem_column::{AlignedVec, Result, Type};
 use tandem_plan::{HashTable, KeyIndex, Keys, Packed, Set, dense_domain, sink::BuildUse, spread};
 
-use super::places::Places;
+use super::places::RowsByPlace;
 use crate::{
     ParallelTasks, Values, Vector,
     arrange::{EntryOrder, arrange_parallel},
@@ -81,7 +81,7 @@ impl Layout<'_> {
             return Ok((KeyIndex::Unique(set), EntryOrder::Each(Vec::new())));
         }
         let place = |at: usize| (values[at].wrapping_sub(min) as u32, row(at));
-        let places = Places::new(values.len(), domain, place, self.parallel)?;
+        let places = RowsByPlace::new(values.len(), domain, place, self.parallel)?;
         let repeats = AtomicBool::new(false);
         let runs: Vec<_> = places.runs().collect();
         // A run has a multiple of eight places; the last one's bits go on to the end.
@@ -107,7 +107,7 @@ impl Layout<'_> {
             return Ok((KeyIndex::Dense { set, starts }, EntryOrder::Each(order)));
         }
         let bounds = runs.iter().map(|(rows, within)| (rows.end, within.end)).collect();
-        let Places { rows, places, .. } = places;
+        let RowsByPlace { rows, places, .. } = places;
         Ok((KeyIndex::Unique(set), EntryOrder::Some { rows, places, entries: domain, bounds }))
     }
 
@@ -120,7 +120,7 @@ impl Layout<'_> {
         let packed = packing.is_some();
         let hash = |value: u64| if packed { spread(value) } else { value };
         let bucket = |at: usize| (HashTable::bucket(hash(unordered[at]), bits) as u32, at as u32);
-        let places = Places::new(keyed, 1 << bits, bucket, self.parallel)?;
+        let places = RowsByPlace::new(keyed, 1 << bits, bucket, self.parallel)?;
         let (starts, mut order) = places.sort(self.parallel)?;
         let mut values = AlignedVec::<u64>::zeroed(keyed);
         let mut directory = AlignedVec::<u64>::zeroed(starts.len());

@@ -14,7 +14,7 @@ const LEAST_PLACES: usize = 1 << 15;
 const MOST_RUNS: usize = 256;
 
 /// Rows by the places that they go to, run after run; in their order within a run.
-pub(super) struct Places {
+pub(super) struct RowsByPlace {
     /// The rows.
     pub(super) rows: Vec<u32>,
     /// The place of each.
@@ -27,14 +27,14 @@ pub(super) struct Places {
     width: usize,
 }
 
-impl Places {
+impl RowsByPlace {
     /// Finds the place and the row of each of `count`, and divides them.
     pub(super) fn new(
         count: usize,
         domain: usize,
         place: impl Fn(usize) -> (u32, u32) + Sync,
         parallel: ParallelTasks<'_>,
-    ) -> Result<Places> {
+    ) -> Result<RowsByPlace> {
         let width = match count <= PIECE {
             true => domain.max(1).next_power_of_two(),
             false => domain.div_ceil(MOST_RUNS).next_power_of_two().max(LEAST_PLACES),
@@ -42,7 +42,7 @@ impl Places {
         let runs = domain.div_ceil(width).max(1);
         if runs == 1 {
             let (places, rows) = (0..count).map(place).unzip();
-            return Ok(Places { rows, places, ends: vec![count], domain, width });
+            return Ok(RowsByPlace { rows, places, ends: vec![count], domain, width });
         }
         let shift = width.trailing_zeros();
         let ranges: Vec<_> = pieces(count).collect();
@@ -76,7 +76,7 @@ impl Places {
                 (*place, *row) = *pair;
             }
         })?;
-        Ok(Places { rows, places, ends, domain, width })
+        Ok(RowsByPlace { rows, places, ends, domain, width })
     }
 
     /// Returns the runs: where their rows begin and end, and their places.
@@ -126,7 +126,7 @@ mod tests {
             [(0, 0), (0, 7), (1, 1), (1000, 90_000), (200_000, 10), (150_000, 100_001), (70_000, 1 << 20)]
         {
             let place = |i: usize| ((i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 30) as usize % domain.max(1);
-            let places = Places::new(count, domain, |i| (place(i) as u32, i as u32), &serially).expect("places");
+            let places = RowsByPlace::new(count, domain, |i| (place(i) as u32, i as u32), &serially).expect("places");
             assert_eq!(places.runs().map(|(rows, _)| rows.len()).sum::<usize>(), count);
             let (starts, order) = places.sort(&serially).expect("an order");
             let mut expected: Vec<u32> = (0..count as u32).collect();

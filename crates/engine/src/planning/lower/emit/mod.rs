@@ -24,7 +24,7 @@ use crate::planning::{
         substitute,
     },
 };
-use share::Share;
+use share::SharedReads;
 
 /// A query and what it needs around it.
 pub(crate) struct Emitted {
@@ -126,13 +126,13 @@ struct Emitter<'a> {
     blocks: Vec<Block>,
     estimates: Vec<f64>,
     /// What is read of shared parts: rows, or a build by some keys.
-    shares: Vec<Share>,
+    shares: Vec<SharedReads>,
     /// Whether what is read is known, so that a shared part is emitted once.
     known: bool,
 }
 
 impl<'a> Emitter<'a> {
-    fn new(registry: &'a Registry, estimator: &'a Estimator<'a>, shares: Option<Vec<Share>>) -> Self {
+    fn new(registry: &'a Registry, estimator: &'a Estimator<'a>, shares: Option<Vec<SharedReads>>) -> Self {
         let known = shares.is_some();
         let shares = shares.unwrap_or_default();
         let (pipelines, scans, blocks, estimates) = (vec![], vec![], vec![], vec![]);

@@ -12,7 +12,7 @@ use crate::planning::tree::{
 };
 
 /// What is read of a shared part, in all its places; columns are those of its input.
-pub(super) struct Share {
+pub(super) struct SharedReads {
     id: usize,
     /// The keys of a build, or none for rows.
     keys: Option<Vec<Expr>>,
@@ -27,7 +27,7 @@ impl Emitter<'_> {
     fn share(&mut self, id: usize, keys: Option<&[Expr]>, columns: &[ColumnId]) -> usize {
         let found = self.shares.iter().position(|share| share.id == id && share.keys.as_deref() == keys);
         let position = found.unwrap_or_else(|| {
-            self.shares.push(Share { id, keys: keys.map(<[Expr]>::to_vec), columns: vec![], made: None });
+            self.shares.push(SharedReads { id, keys: keys.map(<[Expr]>::to_vec), columns: vec![], made: None });
             self.shares.len() - 1
         });
         let share = &mut self.shares[position];
