@@ -68,6 +68,12 @@ fn with_a_device_plans_name_it() {
     // Rows of single steps are not counted on a device: none are shown.
     let filter = text.lines().find(|line| line.contains("filter n > 5")).expect("the step is listed");
     assert!(!filter.contains('['), "{text}");
+
+    // Blocks that statistics exclude are left out by the CPU alone.
+    let create = "CREATE TABLE large AS SELECT value AS n FROM generate_series(1, 100000)";
+    let explain = "EXPLAIN SELECT count(*) FROM large WHERE n < 10";
+    let text = succeeds(&run(&["--mode", "gpu", "--format", "csv", "-c", create, "-c", explain]));
+    assert!(text.contains("34464 of 100000 rows skipped on the CPU; a device skips whole parts"), "{text}");
 }
 
 #[test]

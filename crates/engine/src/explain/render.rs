@@ -1,6 +1,6 @@
 //! The text of EXPLAIN and EXPLAIN ANALYZE for a captured sub-plan: its pipelines, where each runs, and how it went.
 
-use std::{fmt::Write, time::Duration};
+use std::{borrow::Cow, fmt::Write, time::Duration};
 
 use tandem_pipeline::{Pipeline, Query, Sink, Source};
 use tandem_runtime::{
@@ -40,18 +40,17 @@ pub(crate) fn render(
             remarks.extend(measured.reason.iter().map(|reason| format!("on the CPU: {reason}")));
         }
         line(&mut text, 0, &format!("pipeline {index} ({})", remarks.join(", ")));
-        let undecided;
-        let outline = match outlines.get(index).and_then(Option::as_ref) {
-            Some(outline) => outline,
-            None => {
-                undecided = not_yet(query, pipeline);
-                &undecided
-            }
-        };
+        let given = outlines.get(index).and_then(Option::as_ref);
+        let decided = given.is_some();
+        let outline = given.map_or_else(|| Cow::Owned(not_yet(query, pipeline)), Cow::Borrowed);
         for described in &outline.lines {
-            let choice =
-                described.choice.as_ref().filter(|_| described.of != OutlineItem::Source || measured.is_none());
-            let choice = choice.map_or(String::new(), |choice| format!(": {choice}"));
+            let choice = match (&described.choice, described.of, measured, device) {
+                (None, ..) | (_, OutlineItem::Source, Some(_), _) => String::new(),
+                (Some(choice), OutlineItem::Source, None, Some(_)) if decided => {
+                    format!(": {choice} on the CPU; a device skips whole parts")
+                }
+                (Some(choice), ..) => format!(": {choice}"),
+            };
             let remark = match (described.of, measured) {
                 (OutlineItem::Removed, _) => Some("removed: statistics".to_string()),
                 (OutlineItem::Step(at), Some(measured)) => measured.steps.get(at).and_then(remark),
