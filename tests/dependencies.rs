@@ -46,6 +46,29 @@ const HOSTS: &[&str] = &["tandem-engine"];
 /// to its workers.
 const UNSAFE: &[&str] = &["tandem-column", "tandem-cpu", "tandem-device", "tandem-runtime", "tandem-limit"];
 
+/// Statics that may be: what the allocator and the drivers ask for, what a thread knows of itself, the guard's hook, a table.
+const STATICS: &[(&str, &str)] = &[
+    ("cli/src/main.rs", "ALLOCATOR"),
+    ("node/src/main.rs", "ALLOCATOR"),
+    ("device/src/opencl/platform.rs", "LISTING"),
+    ("runtime/src/pool.rs", "WORKER"),
+    ("column/src/guard.rs", "GUARDED"),
+    ("column/src/guard.rs", "WRAPPED"),
+    ("cpu/src/mask.rs", "POSITIONS"),
+];
+/// Files that may read the environment: the edges, what they call to do so (`from_environment`), and support of tests.
+const ENVIRONMENT: &[&str] = &[
+    "cli/src/shell/mod.rs",
+    "cli/src/terminal.rs",
+    "node/src/trust.rs",
+    "device/src/find.rs",
+    "runtime/src/device/cache.rs",
+    "runtime/src/device/settings.rs",
+    "device/src/shim/device.rs",
+    "device/src/testing.rs",
+    "pipeline/src/random/mod.rs",
+];
+
 #[test]
 fn crates_depend_downwards_only() {
     for (name, (_, manifest)) in crates() {
@@ -85,6 +108,38 @@ fn unsafe_code_stays_where_it_belongs() {
                 .filter(|line| !line.starts_with("//"))
                 .any(|line| ["unsafe {", "unsafe fn", "unsafe impl"].iter().any(|word| line.contains(word)));
             assert!(!found || UNSAFE.contains(&name.as_str()), "{} must not have unsafe code", file.display());
+        }
+    }
+}
+
+/// What is shared is a field of a context that is passed, so that sessions, daemons and tests in one process do not meet.
+#[test]
+fn nothing_is_global() {
+    let mut found = Vec::new();
+    for (file, text) in crates().values().flat_map(|(directory, _)| sources(directory)) {
+        for line in text.lines().map(str::trim) {
+            let line = line.strip_prefix("pub(crate) ").or_else(|| line.strip_prefix("pub ")).unwrap_or(line);
+            if let Some(name) = line.strip_prefix("static ").and_then(|rest| rest.split(':').next()) {
+                found.push((file.clone(), name.trim_start_matches("mut ").to_owned()));
+            }
+        }
+    }
+    let allowed = |file: &Path, name: &str| STATICS.iter().any(|(end, known)| file.ends_with(end) && *known == name);
+    for (file, name) in &found {
+        assert!(allowed(file, name), "{} has the static {name}: pass a context", file.display());
+    }
+    assert_eq!(found.len(), STATICS.len(), "a static is gone, and its line here can go: {found:?}");
+}
+
+#[test]
+fn the_environment_is_read_at_the_edges() {
+    for (directory, _) in crates().values() {
+        for (file, text) in sources(directory) {
+            let path = file.strip_prefix(directory).expect("sources are in their crate");
+            let of_tests = path.iter().any(|name| name == "tests" || name == "tests.rs");
+            let allowed = of_tests || ENVIRONMENT.iter().any(|end| file.ends_with(end));
+            let reads = text.lines().any(|line| line.contains("env::var"));
+            assert!(!reads || allowed, "{} reads the environment: take what it says as an argument", file.display());
         }
     }
 }
