@@ -1,4 +1,4 @@
-//! SQL on files and Arrow data inside a Rust program, on all cores of the machine and on its GPUs.
+//! SQL on files and Arrow data inside a Rust program, on all cores of the machine or on an OpenCL device.
 //!
 //! A [`Session`] holds tables and runs statements. Rows go in and come out as Arrow batches, errors are one sentence, a
 //! running statement can be watched and cancelled, and its [`Report`] says what ran where and why.
