@@ -86,3 +86,34 @@ async fn explain_shows_the_build_that_filters_and_the_rows_that_are_shared() {
     assert_eq!(plan.matches("result 0 ").count(), 2, "{plan}");
     assert_eq!(plan.matches("scan \"f#").count(), 1, "{plan}");
 }
+
+/// Keys too far apart for an array, in a domain small enough for a bit each; nulls on both sides, repeated keys in `many`.
+const SPARSE: [&str; 3] = [
+    "CREATE TABLE large AS SELECT CASE WHEN value % 41 = 0 THEN NULL ELSE value * 4099 % 100003 * 4001 END AS k, value AS v FROM generate_series(1, 200000) t(value)",
+    "CREATE TABLE few AS SELECT CASE WHEN value % 7 = 0 THEN NULL ELSE value * 4001 * 97 END AS k, value % 5 AS c, -value AS n FROM generate_series(0, 1000) t(value)",
+    "CREATE TABLE many AS SELECT k, c, n + i AS n FROM few, generate_series(0, 3) t(i)",
+];
+
+#[tokio::test]
+async fn bits_of_hashed_keys_drop_rows_ahead_of_the_look_up() {
+    let session = session(Mode::Auto);
+    support::run_all(&session, &SPARSE).await;
+    let queries = [
+        "SELECT count(*), sum(v), sum(n) FROM large JOIN few ON large.k = few.k",
+        "SELECT count(*), sum(v), sum(n) FROM large JOIN many ON large.k = many.k WHERE c < 3",
+        "SELECT count(*), sum(v), sum(n) FROM large JOIN many ON large.k = many.k AND v % 3 > n % 2",
+        "SELECT count(*), sum(v) FROM large WHERE EXISTS (SELECT 1 FROM many WHERE many.k = large.k AND n % 2 = v % 2)",
+        "SELECT count(*), sum(v), sum(n) FROM large LEFT JOIN few ON large.k = few.k",
+        "SELECT count(*), sum(v), sum(n) FROM large JOIN few ON large.k IS NOT DISTINCT FROM few.k",
+        "SELECT count(*), sum(v) FROM large WHERE k NOT IN (SELECT k FROM few WHERE k IS NOT NULL)",
+    ];
+    for (at, sql) in queries.into_iter().enumerate() {
+        session.set_mode(Mode::Host);
+        let expected = support::rows(&session, sql).await;
+        session.set_mode(Mode::Auto);
+        assert_eq!(support::rows(&session, sql).await, expected, "{sql}");
+        let plan = support::rows(&session, &format!("EXPLAIN ANALYZE {sql}")).await.join("\n");
+        // The first four drop rows without a match; outer joins, joins of nulls and anti joins keep some of them.
+        assert_eq!(plan.contains("the key of build"), at < 4, "{sql}\n{plan}");
+    }
+}

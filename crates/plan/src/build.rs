@@ -3,7 +3,7 @@
 //! Rows lie in *entries*: rows of equal key next to each other, payload columns compact and in entry order. Looking a key
 //! up gives a range of entries. CPU and devices make the same value; whoever probes it, reads it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tandem_column::Column;
 use tandem_pipeline::Slot;
@@ -34,6 +34,8 @@ pub struct Build {
     unique: bool,
     /// The order of the entries of each key, where probes search it.
     pub order: Option<RunOrder>,
+    /// See [`Build::key_set`].
+    key_set: OnceLock<Option<Arc<Set>>>,
 }
 
 /// How keys lead to the entries of a build.
@@ -42,11 +44,11 @@ pub enum KeyIndex {
     /// No keys: every entry matches.
     All,
     /// Entry = key − min, at most one row each.
-    Unique(Set),
+    Unique(Arc<Set>),
     /// Entries of key `k` are `starts[k − min] .. starts[k − min + 1]`.
     Dense {
         /// The keys there are.
-        set: Set,
+        set: Arc<Set>,
         /// Where the entries of each place begin, and the last end.
         starts: Vec<u32>,
     },
@@ -63,7 +65,8 @@ impl Build {
             KeyIndex::Dense { .. } => false,
             KeyIndex::Hash(table) => table.unique,
         };
-        Build { rows, null_key, index, payload: Vec::new(), ranges: Vec::new(), stored, unique, order: None }
+        let (payload, ranges, key_set) = (Vec::new(), Vec::new(), OnceLock::new());
+        Build { rows, null_key, index, payload, ranges, stored, unique, order: None, key_set }
     }
 
     /// Adds a payload column, with the range of its integers or codes.
@@ -75,6 +78,27 @@ impl Build {
     /// Tells whether every key has at most one entry.
     pub fn is_unique(&self) -> bool {
         self.unique
+    }
+
+    /// Returns the keys as bits, nulls aside, if they are integers of one column that lie closely enough together.
+    ///
+    /// Those of a hash table are made when they are first asked for: only a probe by a column of many rows gains from them.
+    pub(crate) fn key_set(&self) -> Option<&Arc<Set>> {
+        let make = || {
+            let KeyIndex::Hash(HashTable { keys: Keys::Packed(packing), values, collide: false, .. }) = &self.index else {
+                return None;
+            };
+            let [packed] = packing.as_slice() else { return None };
+            let last = packed.min.saturating_add_unsigned(packed.span.saturating_sub(1));
+            let mut set = Set::new(packed.min, dense_domain(values.len(), packed.min, last, true)?);
+            values.iter().filter_map(|value| packed.unpack(*value)).for_each(|key| set.insert(key));
+            Some(Arc::new(set))
+        };
+        match &self.index {
+            KeyIndex::All => None,
+            KeyIndex::Unique(set) | KeyIndex::Dense { set, .. } => Some(set),
+            KeyIndex::Hash(_) => self.key_set.get_or_init(make).as_ref(),
+        }
     }
 
     /// Tells whether an entry holds a row.
@@ -148,7 +172,8 @@ impl Build {
             KeyIndex::Hash(table) => table.byte_len(),
         };
         let order = self.order.as_ref().map_or(0, RunOrder::byte_len);
-        index + order + self.payload.iter().map(|column| column.byte_len()).sum::<usize>()
+        let key_set = self.key_set.get().into_iter().flatten().map(|set| set.bits.len()).sum::<usize>();
+        index + order + key_set + self.payload.iter().map(|column| column.byte_len()).sum::<usize>()
     }
 }
 

@@ -194,11 +194,11 @@ fn members(
 }
 
 /// Returns the filter that keeps rows whose source column is in a build's key set.
-pub(crate) fn membership(column: usize, table: &Table, set: &Set) -> Option<Option<Filter>> {
+pub(crate) fn membership(column: usize, table: &Table, set: &Arc<Set>) -> Option<Option<Filter>> {
     let statistics = &table.statistics[column];
     let never_null = !has_nulls(table, column);
     let Some((min, max)) = statistics.range else {
-        return Some(Some(Filter::Member { column, set: Arc::new(set.clone()) }));
+        return Some(Some(Filter::Member { column, set: set.clone() }));
     };
     let span = max.wrapping_sub(min);
     if (0..MOST_VALUES).contains(&span) {
@@ -213,7 +213,7 @@ pub(crate) fn membership(column: usize, table: &Table, set: &Set) -> Option<Opti
     if set.is_empty() {
         return None;
     }
-    Some(Some(Filter::Member { column, set: Arc::new(set.clone()) }))
+    Some(Some(Filter::Member { column, set: set.clone() }))
 }
 
 /// Reads a comparison of the slot with an integer literal as bounds.

@@ -4,11 +4,18 @@ use std::sync::Arc;
 
 use tandem_pipeline::{Expr, JoinKind, Probe, SlotId, Step};
 
-use super::{Fate, Planner};
+use super::{Decided, Fate, Planner};
 use crate::{
-    Action, Build, Domain, KeyIndex, Narrowing, Origin, PhysicalProbe, Way, domain, filter,
+    Action, Build, Domain, KeyIndex, Narrowing, Origin, PhysicalProbe, Way, domain,
+    filter::{self, Filter},
     outline::{kept, waits_for},
 };
+
+/// A filter ahead of a look-up has to drop at least half of the rows, as far as one can tell.
+const MOST_KEPT: f64 = 0.5;
+
+/// Setting a key's bit costs about as much as testing four.
+const LEAST_ROWS_PER_KEY: usize = 4;
 
 impl Planner<'_> {
     /// Plans a probe.
@@ -31,6 +38,7 @@ impl Planner<'_> {
         if self.probe_directly(step, probe, &build) {
             return;
         }
+        self.filter_ahead(step, probe, &build);
         self.keep_unmatched(first, probe);
         let most = if build.is_unique() { 1 } else { build.rows.max(1) };
         self.most_rows = self.most_rows.saturating_mul(most).saturating_add(build.rows);
@@ -78,10 +86,8 @@ impl Planner<'_> {
         else {
             return false;
         };
-        let Origin::Column(column) = self.body.origins[*key] else { return false };
-        let encoded = self.table.parts.iter().map(|part| &part.columns[column]);
-        let encoded = encoded.into_iter().all(|column| column.code_form().is_some() && column.dictionary().is_none());
-        if self.outer || !encoded || !matches!(probe.kind, JoinKind::Inner | JoinKind::Semi) {
+        let Some(column) = self.filtered_column(*key) else { return false };
+        if !matches!(probe.kind, JoinKind::Inner | JoinKind::Semi) {
             return false;
         }
         if !probe.adds.is_empty() {
@@ -103,5 +109,32 @@ impl Planner<'_> {
         };
         self.push(step, Some(choice), fate);
         true
+    }
+
+    /// Returns the source column whose codes tell whether a row has a match, if a filter of it may come first.
+    fn filtered_column(&self, key: SlotId) -> Option<usize> {
+        let Origin::Column(column) = self.body.origins[key] else { return None };
+        let mut encoded = self.table.parts.iter().map(|part| &part.columns[column]);
+        let encoded = encoded.all(|column| column.code_form().is_some() && column.dictionary().is_none());
+        (!self.outer && encoded).then_some(column)
+    }
+
+    /// Drops rows by a bit for each key before they are looked up, where few are likely to have a match: a bit costs a tenth of
+    /// a look-up in a hash table, and other columns are then read for fewer rows.
+    fn filter_ahead(&mut self, step: usize, probe: &Probe, build: &Arc<Build>) {
+        use JoinKind::{Inner, Right, RightAnti, RightSemi, Semi};
+        let drops = matches!(probe.kind, Inner | Semi | Right | RightSemi | RightAnti) && !probe.null_equals_null;
+        let ([Expr::Slot(key)], true) = (probe.keys.as_slice(), drops) else { return };
+        let Some(column) = self.filtered_column(*key) else { return };
+        let values = self.table.statistics[column].distinct.unwrap_or(f64::INFINITY);
+        if build.rows as f64 > values * MOST_KEPT || build.rows > self.table.rows() / LEAST_ROWS_PER_KEY {
+            return;
+        }
+        let Some(set) = build.key_set() else { return };
+        let filter = Filter::Member { column, set: set.clone() };
+        let text = format!("filter {}, the key of build {}", self.pipeline.slots[*key].name, probe.build);
+        let choice = kept(&filter, &self.pipeline.slots, &self.body.domains);
+        let fate = self.select(filter);
+        self.decided.push(Decided { of: step, text, choice, fate });
     }
 }

@@ -158,8 +158,8 @@ impl DeviceRun<'_> {
         }
         let set = Set { min: range.min, domain: domain as u64, bits: set };
         let index = match starts {
-            Some(starts) => KeyIndex::Dense { set, starts },
-            None => KeyIndex::Unique(set),
+            Some(starts) => KeyIndex::Dense { set: Arc::new(set), starts },
+            None => KeyIndex::Unique(Arc::new(set)),
         };
         Ok((index, found))
     }

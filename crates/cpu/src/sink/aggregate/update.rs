@@ -1,6 +1,6 @@
 //! How rows change the aggregates of their groups.
 
-use std::{borrow::Cow, rc::Rc};
+use std::{borrow::Cow, ops::AddAssign, rc::Rc};
 
 use arrow_buffer::i256;
 use tandem_column::Type;
@@ -58,7 +58,7 @@ impl GroupAccumulators {
         if counts {
             match (groups, mask) {
                 (GroupOf::One, None) => self.counts[0] += rows as i64,
-                _ => for_rows(rows, mask, |row| self.counts[groups.of(row)] += 1),
+                _ => add_each(&mut self.counts, groups, rows, mask, |_| 1),
             }
         }
     }
@@ -104,7 +104,7 @@ impl GroupAccumulators {
             }
             (State::Int(sums), Some(Values::Int(values))) => match (groups, mask) {
                 (GroupOf::One, None) => sums[0] += values.iter().sum::<i64>(),
-                _ => for_rows(rows, mask, |row| sums[groups.of(row)] += values[row]),
+                _ => add_each(sums, groups, rows, mask, |row| values[row]),
             },
             (State::Wide(sums), Some(Values::Int(values))) => {
                 for_rows(rows, mask, |row| {
@@ -118,18 +118,18 @@ impl GroupAccumulators {
             }),
             (State::Float(sums), Some(Values::Float(values))) => match (groups, mask) {
                 (GroupOf::One, None) => add_all(&mut sums[0], values, |value| value),
-                _ => for_rows(rows, mask, |row| sums[groups.of(row)] += values[row]),
+                _ => add_each(sums, groups, rows, mask, |row| values[row]),
             },
             (State::Float(sums), Some(Values::Int(values))) => {
                 let unit = unit(&self.argument);
                 match (groups, mask) {
                     (GroupOf::One, None) => add_all(&mut sums[0], values, |value| value as f64 / unit),
-                    _ => for_rows(rows, mask, |row| sums[groups.of(row)] += values[row] as f64 / unit),
+                    _ => add_each(sums, groups, rows, mask, |row| values[row] as f64 / unit),
                 }
             }
             (State::Float(sums), Some(Values::Wide(values))) => {
                 let unit = unit(&self.argument);
-                for_rows(rows, mask, |row| sums[groups.of(row)] += values[row] as f64 / unit);
+                add_each(sums, groups, rows, mask, |row| values[row] as f64 / unit);
             }
             (_, Some(values)) => self.keep_best(groups, rows, values, mask),
             _ => debug_assert!(false, "an aggregate's argument has the representation it was planned for"),
@@ -174,6 +174,39 @@ impl GroupAccumulators {
             }),
             _ => debug_assert!(false, "an aggregate's argument has the representation it was planned for"),
         }
+    }
+}
+
+/// So many groups have sums side by side: four of each are 2 KB, cleared and added up once for each vector.
+const FEW_GROUPS: usize = 64;
+
+/// Adds a value of each row to the sum of its group.
+///
+/// Of few groups, a row mostly meets one that a row just before it has met, and waits until that sum is written. So neighbouring rows
+/// have sums of their own, which are added up in the end.
+#[inline(always)]
+fn add_each<T: Copy + Default + AddAssign>(
+    sums: &mut [T],
+    groups: GroupOf<'_>,
+    rows: usize,
+    mask: Option<&[u8]>,
+    value: impl Fn(usize) -> T,
+) {
+    let (GroupOf::Each(groups), None, true) = (groups, mask, sums.len() <= FEW_GROUPS && rows >= FEW_GROUPS) else {
+        return for_rows(rows, mask, |row| sums[groups.of(row)] += value(row));
+    };
+    let mut lanes = [[T::default(); FEW_GROUPS]; 4];
+    let (quads, rest) = groups[..rows].as_chunks::<4>();
+    for (at, quad) in quads.iter().enumerate() {
+        for (lane, group) in quad.iter().enumerate() {
+            lanes[lane][*group as usize % FEW_GROUPS] += value(at * 4 + lane);
+        }
+    }
+    for (at, group) in rest.iter().enumerate() {
+        sums[*group as usize] += value(quads.len() * 4 + at);
+    }
+    for lane in &lanes {
+        sums.iter_mut().zip(lane).for_each(|(sum, of_lane)| *sum += *of_lane);
     }
 }
 

@@ -78,7 +78,7 @@ impl Layout<'_> {
         let mut set = Set::new(min, domain);
         if self.existence {
             values.iter().for_each(|value| set.insert(*value));
-            return Ok((KeyIndex::Unique(set), EntryOrder::Each(Vec::new())));
+            return Ok((KeyIndex::Unique(Arc::new(set)), EntryOrder::Each(Vec::new())));
         }
         let place = |at: usize| (values[at].wrapping_sub(min) as u32, row(at));
         let places = RowsByPlace::new(values.len(), domain, place, self.parallel)?;
@@ -104,11 +104,11 @@ impl Layout<'_> {
         })?;
         if repeats.into_inner() {
             let (starts, order) = places.sort(self.parallel)?;
-            return Ok((KeyIndex::Dense { set, starts }, EntryOrder::Each(order)));
+            return Ok((KeyIndex::Dense { set: Arc::new(set), starts }, EntryOrder::Each(order)));
         }
         let bounds = runs.iter().map(|(rows, within)| (rows.end, within.end)).collect();
         let RowsByPlace { rows, places, .. } = places;
-        Ok((KeyIndex::Unique(set), EntryOrder::Some { rows, places, entries: domain, bounds }))
+        Ok((KeyIndex::Unique(Arc::new(set)), EntryOrder::Some { rows, places, entries: domain, bounds }))
     }
 
     /// Lays keys out by their hash; returns which of them each entry has.
