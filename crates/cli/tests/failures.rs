@@ -197,7 +197,7 @@ fn memory_limit() {
 #[test]
 fn fallback_as_an_error() {
     let create = "CREATE TABLE t (a INT)";
-    let query = "SELECT bit_xor(a) OVER (ORDER BY a) FROM t";
+    let query = "SELECT lag(a, 0) IGNORE NULLS OVER (ORDER BY a) FROM t";
     fails(&run(&["--on-fallback", "error", "-c", create, "-c", query]), 1, &["Window"]);
     let output = run(&["--on-fallback", "warn", "-c", create, "-c", query]);
     succeeds(&output);

@@ -62,7 +62,8 @@ fn pipeline_supported(query: &Query, pipeline: &Pipeline) -> Result<()> {
         Sink::Window { functions, .. } => {
             let untyped = |window: &Window| match &window.function {
                 WindowFunction::Aggregate { aggregate, .. } => {
-                    aggregate.argument.is_some_and(|slot| pipeline.slots[slot].kind == Type::Null)
+                    let mut arguments = aggregate.argument.into_iter().chain(aggregate.second);
+                    arguments.any(|slot| pipeline.slots[slot].kind == Type::Null)
                 }
                 _ => false,
             };

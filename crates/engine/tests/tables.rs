@@ -145,7 +145,7 @@ async fn the_report_says_where_and_why() {
     run_all(&session, &["CREATE TABLE t AS SELECT value AS a FROM generate_series(1, 100)"]).await;
     for (sql, expected) in [
         ("SELECT sum(a) FROM t WHERE a > 10", Where::Cpu),
-        ("SELECT a, bit_xor(a) OVER (ORDER BY a) FROM t", Where::Mixed),
+        ("SELECT a, lag(a, 0) IGNORE NULLS OVER (ORDER BY a) FROM t", Where::Mixed),
         ("SELECT 1", Where::Host),
     ] {
         let query = session.sql(sql);
@@ -163,7 +163,8 @@ async fn explain_shows_pipelines_and_reasons() {
     run_all(&session, &["CREATE TABLE t AS SELECT value AS a FROM generate_series(1, 100)"]).await;
     let plan = rows(&session, "EXPLAIN SELECT sum(a) FROM t").await;
     assert!(plan[0].starts_with("pipelines|"), "{plan:?}");
-    let plan = rows(&session, "EXPLAIN ANALYZE SELECT a, bit_xor(a) OVER (ORDER BY a) FROM t").await.join("\n");
+    let plan =
+        rows(&session, "EXPLAIN ANALYZE SELECT a, lag(a, 0) IGNORE NULLS OVER (ORDER BY a) FROM t").await.join("\n");
     assert!(plan.contains("TandemExec") && plan.contains("reasons|") && plan.contains("100 rows"), "{plan}");
     session.set_mode(Mode::Host);
     let plan = rows(&session, "EXPLAIN SELECT sum(a) FROM t").await.join("\n");

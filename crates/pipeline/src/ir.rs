@@ -229,15 +229,38 @@ pub enum WindowFunction {
     Aggregate { aggregate: Aggregate, frame: WindowFrame }, // over the frame around the row
 }
 
-/// Rows around the current one: `None` is unbounded, negative is before, 0 the current row; of `Range` and `Groups`, with its peers.
+/// Rows around the current one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowFrame {
     /// What the ends count.
     pub unit: FrameUnit,
     /// First row of the frame.
-    pub start: Option<i64>,
+    pub start: FrameBound,
     /// Last row of the frame.
-    pub end: Option<i64>,
+    pub end: FrameBound,
+    /// Which of the rows between are left out.
+    pub exclusion: FrameExclusion,
+}
+
+/// One end of a frame.
+#[rustfmt::skip]
+#[allow(missing_docs)] // documented beside each variant
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameBound {
+    Unbounded,     // the partition's first or last row
+    At(i64),       // so many units behind the current row; negative is before, 0 the row itself: of `Range` and `Groups`, with its peers
+    Value(SlotId), // of `Range`: rows that are not before (of an end: not behind) this row's value of a slot, by the order's only key
+}
+
+/// Rows of a frame that are left out.
+#[rustfmt::skip]
+#[allow(missing_docs)] // documented beside each variant
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FrameExclusion {
+    NoOthers,   // none
+    CurrentRow, // the row itself
+    Group,      // the row and its peers
+    Ties,       // its peers, but not the row itself
 }
 
 /// What the ends of a frame count. Peers are rows of one partition that are equal in the order's keys.

@@ -3,8 +3,8 @@
 use tandem_column::Type;
 
 use crate::{
-    Aggregate, AggregateFunction, Expr, JoinKind, Overflow, Phase, Pipeline, Query, Sink, Slot, SlotId, Source, Step,
-    Value, WindowFunction,
+    Aggregate, AggregateFunction, Expr, FrameBound, JoinKind, Overflow, Phase, Pipeline, Query, Sink, Slot, SlotId,
+    Source, Step, Value, WindowFrame, WindowFunction,
 };
 
 impl Step {
@@ -257,8 +257,14 @@ impl WindowFunction {
                 visit(*slot);
                 default.iter().copied().for_each(visit);
             }
-            WindowFunction::Nth { slot, .. } => visit(*slot),
-            WindowFunction::Aggregate { aggregate, .. } => aggregate.visit_slots(Phase::Single, visit),
+            WindowFunction::Nth { slot, frame, .. } => {
+                visit(*slot);
+                frame.slots().for_each(visit);
+            }
+            WindowFunction::Aggregate { aggregate, frame } => {
+                aggregate.visit_slots(Phase::Single, visit);
+                frame.slots().for_each(visit);
+            }
             WindowFunction::RowNumber
             | WindowFunction::Rank
             | WindowFunction::DenseRank
@@ -276,8 +282,12 @@ impl WindowFunction {
                 *slot = map(*slot);
                 *default = default.map(map);
             }
-            WindowFunction::Nth { slot, .. } => *slot = map(*slot),
-            WindowFunction::Aggregate { aggregate, .. } => {
+            WindowFunction::Nth { slot, frame, .. } => {
+                *slot = map(*slot);
+                frame.map_slots(map);
+            }
+            WindowFunction::Aggregate { aggregate, frame } => {
+                frame.map_slots(map);
                 aggregate.argument = aggregate.argument.map(map);
                 aggregate.second = aggregate.second.map(map);
                 aggregate.order.iter_mut().for_each(|key| key.slot = map(key.slot));
@@ -291,6 +301,25 @@ impl WindowFunction {
             | WindowFunction::Ntile { .. } => {}
         }
         mapped
+    }
+}
+
+impl WindowFrame {
+    /// Returns the slots whose values tell where the frame ends.
+    pub fn slots(&self) -> impl Iterator<Item = SlotId> {
+        [self.start, self.end].into_iter().filter_map(|bound| match bound {
+            FrameBound::Value(slot) => Some(slot),
+            FrameBound::Unbounded | FrameBound::At(_) => None,
+        })
+    }
+
+    /// Names other slots.
+    fn map_slots(&mut self, map: &dyn Fn(SlotId) -> SlotId) {
+        for bound in [&mut self.start, &mut self.end] {
+            if let FrameBound::Value(slot) = bound {
+                *slot = map(*slot);
+            }
+        }
     }
 }
 

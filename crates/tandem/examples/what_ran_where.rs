@@ -18,8 +18,8 @@ pub fn main() -> Result<()> {
     assert_eq!(report.placement(), Where::Cpu);
     assert_eq!(report.pipelines()[0].rows_in, 100_000);
 
-    // This aggregate over a window runs on the host engine; the reason is a value, too.
-    let query = session.sql("SELECT bit_xor(n) OVER (PARTITION BY g ORDER BY n) FROM t LIMIT 1");
+    // This window function runs on the host engine; the reason is a value, too.
+    let query = session.sql("SELECT lag(n, 0) IGNORE NULLS OVER (PARTITION BY g ORDER BY n) FROM t LIMIT 1");
     let report = query.report();
     query.collect()?;
     println!("ran on {}: {}", report.places(), report.reasons().join("; "));
@@ -27,7 +27,10 @@ pub fn main() -> Result<()> {
 
     // A program that must not be slow by surprise says so.
     session.set_on_fallback(OnFallback::Error);
-    let error = session.sql("SELECT bit_xor(n) OVER (PARTITION BY g ORDER BY n) FROM t LIMIT 1").collect().unwrap_err();
+    let error = session
+        .sql("SELECT lag(n, 0) IGNORE NULLS OVER (PARTITION BY g ORDER BY n) FROM t LIMIT 1")
+        .collect()
+        .unwrap_err();
     println!("{error}");
     Ok(())
 }

@@ -263,7 +263,7 @@ fn a_report_tells_what_ran_where() {
 fn a_statement_keeps_its_settings() {
     let session = filled();
     session.set_on_fallback(OnFallback::Error);
-    let window = "SELECT bit_xor(n) OVER (ORDER BY n) FROM t";
+    let window = "SELECT lag(n, 0) IGNORE NULLS OVER (ORDER BY n) FROM t";
     let error = refused(session.sql(window));
     assert_eq!(error.class, Class::Unsupported, "{error}");
     session.set_on_fallback(OnFallback::Silent);

@@ -154,7 +154,21 @@ impl Writer<'_> {
         let family = *self.choices.pick(&[Family::Integer, Family::Float, Family::Decimal]);
         let drawn = self.leaf(scope, family);
         let small = drawn.bound.is_finite();
-        match self.choices.below(6) {
+        let integer = self.leaf(scope, Family::Integer).sql;
+        match self.choices.below(11) {
+            6 => Column::exact(format!("median(cast({} as double))", drawn.sql), Kind::Double),
+            7 => Column::within(format!("count(distinct {})", drawn.sql), BIGINT, 1e4),
+            8 => {
+                let name = self.choices.pick(&["bit_and", "bit_or", "bit_xor"]);
+                Column::exact(format!("{name}(cast({integer} as bigint))"), BIGINT)
+            }
+            // Where the sides are constant, or nearly, engines differ in what a correlation is.
+            9 if small => {
+                let name = self.choices.pick(&["covar_pop", "regr_count", "regr_avgx"]);
+                let sql = format!("{name}(cast({0} as double), cast({0} as double))", drawn.sql);
+                Column { inexact: true, ..Column::exact(sql, Kind::Double) }
+            }
+            10 if small && family == Family::Integer => Column::exact(format!("sum(distinct {})", drawn.sql), BIGINT),
             0 => Column::within("count(*)", BIGINT, 1e4),
             1 => Column::within(format!("count({})", drawn.sql), BIGINT, 1e4),
             2 if small => {
@@ -173,6 +187,9 @@ impl Writer<'_> {
         let aggregate = self.framed(scope);
         let small = |column: &&Column| column.family() == Family::Integer && column.bound.is_finite();
         let keys: Vec<&Column> = scope.iter().filter(small).collect();
+        if let Some(sql) = self.ranged_by_time(scope, partition, &aggregate) {
+            return Column { sql, ..aggregate };
+        }
         if keys.is_empty() || self.choices.chance(40) {
             let (order, frame) = (self.order(scope, false), self.frame("groups"));
             return Column {
@@ -188,6 +205,41 @@ impl Writer<'_> {
         Column { sql: format!("{} over ({partition}order by {order} {frame})", aggregate.sql), ..aggregate }
     }
 
+    /// Writes an aggregate over a range of dates, times or floats, sometimes, if there are any.
+    fn ranged_by_time(&mut self, scope: &[Column], partition: &str, aggregate: &Column) -> Option<String> {
+        let family = *self.choices.pick(&[Family::Integer, Family::Date, Family::Timestamp, Family::Float]);
+        let units: &[&str] = match family {
+            Family::Date => &["interval '3 days'", "interval '1 month'", "interval '2 years'"],
+            Family::Timestamp => &["interval '90 minutes'", "interval '1 month 2 days'"],
+            Family::Float => &["0.5", "2.25"],
+            _ => return None,
+        };
+        // Of floats, those whose sums are exact: so is the end of the range.
+        let exact = |column: &Column| family != Family::Float || column.bound.is_finite();
+        let key = self.column(scope, family).filter(exact)?.sql;
+        let (way, nulls) = (*self.choices.pick(&["", " desc"]), *self.choices.pick(&["last", "first"]));
+        let bounds = [
+            "unbounded preceding".to_string(),
+            format!("{} preceding", self.choices.pick(units)),
+            "current row".to_string(),
+            format!("{} following", self.choices.pick(units)),
+            "unbounded following".to_string(),
+        ];
+        let first = self.choices.below(3);
+        let last = first.max(2) + self.choices.below(3);
+        let frame = format!("range between {} and {}{}", bounds[first], bounds[last], self.exclusion());
+        let cast = if family == Family::Float { format!("cast({key} as double)") } else { key };
+        Some(format!("{} over ({partition}order by {cast}{way} nulls {nulls} {frame})", aggregate.sql))
+    }
+
+    /// Writes what a frame leaves out: mostly nothing. DataFusion does not know it, so that DuckDB alone is compared with.
+    fn exclusion(&mut self) -> &'static str {
+        if !self.choices.chance(15) {
+            return "";
+        }
+        *self.choices.pick(&[" exclude current row", " exclude group", " exclude ties", " exclude no others"])
+    }
+
     /// Writes a frame that does not end before it begins, which is an error in one engine and empty in another.
     fn frame(&mut self, unit: &str) -> String {
         let bounds = [
@@ -201,6 +253,6 @@ impl Writer<'_> {
         ];
         let first = self.choices.below(6);
         let last = first.max(1) + self.choices.below(7 - first.max(1));
-        format!("{unit} between {} and {}", bounds[first], bounds[last])
+        format!("{unit} between {} and {}{}", bounds[first], bounds[last], self.exclusion())
     }
 }

@@ -72,7 +72,9 @@ pub(crate) fn sink(physical: &Physical, settings: &Settings) -> Box<dyn SinkOper
         }
         SinkPlan::Sort(plan) => Box::new(sort::SortSink::new(plan.clone(), physical, memory)),
         SinkPlan::Materialize(plan) => Box::new(materialize::MaterializeSink { plan: plan.clone(), memory }),
-        SinkPlan::Window(plan) => Box::new(window::WindowSink { plan: plan.clone(), memory }),
+        SinkPlan::Window(plan) => {
+            Box::new(window::WindowSink { plan: plan.clone(), memory, cancel: settings.cancel.clone() })
+        }
         SinkPlan::Partition(plan) => Box::new(partition::PartitionSink { plan: plan.clone(), functions, memory }),
     }
 }

@@ -5,6 +5,7 @@
 pub(crate) mod balance;
 pub(crate) mod copy;
 pub(crate) mod ddl;
+pub(crate) mod exclusion;
 pub(crate) mod nesting;
 pub(crate) mod parameters;
 pub(crate) mod run;

@@ -69,12 +69,12 @@ fn is_open(text: &str) -> bool {
     }
 }
 
-fn line_starts(text: &str) -> Vec<usize> {
+pub(super) fn line_starts(text: &str) -> Vec<usize> {
     std::iter::once(0).chain(text.match_indices('\n').map(|(position, _)| position + 1)).collect()
 }
 
 /// Returns the byte position of a line and column, both counted in characters from 1.
-fn offset(text: &str, lines: &[usize], location: Location) -> usize {
+pub(super) fn offset(text: &str, lines: &[usize], location: Location) -> usize {
     let Some(start) = lines.get((location.line as usize).saturating_sub(1)) else { return text.len() };
     let skip = (location.column as usize).saturating_sub(1);
     text[*start..].char_indices().nth(skip).map_or(text.len(), |(position, _)| start + position)

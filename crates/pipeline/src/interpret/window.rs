@@ -1,5 +1,7 @@
 //! Window functions: for each row, something of the rows around it.
 
+use std::cmp::Ordering;
+
 use hashbrown::HashMap;
 use tandem_column::Result;
 
@@ -7,7 +9,10 @@ use super::{
     Row,
     sink::{accumulate, accumulator, compare_rows},
 };
-use crate::{FrameUnit, Phase, Slot, SlotId, SortKey, Value, Window, WindowFrame, WindowFunction};
+use crate::{
+    FrameBound, FrameExclusion, FrameUnit, Phase, Slot, SlotId, SortKey, Value, Window, WindowFrame, WindowFunction,
+    scalar::order_nulls,
+};
 
 /// Computes the functions for every row, in the order of rows.
 pub(super) fn window(
@@ -133,12 +138,33 @@ impl<'r> Members<'r> {
 
     /// Tells whether the row at `other` is in the frame of the row at `at`.
     fn within(&self, frame: &WindowFrame, at: usize, other: usize) -> bool {
-        let null = |at: usize| self.order.first().is_some_and(|key| self.row(at)[key.slot].is_null());
-        if frame.unit == FrameUnit::Range && self.order.len() == 1 && null(at) && null(other) {
-            return true;
+        let excluded = match frame.exclusion {
+            FrameExclusion::NoOthers => false,
+            FrameExclusion::CurrentRow => at == other,
+            FrameExclusion::Group => self.peers(at, other),
+            FrameExclusion::Ties => self.peers(at, other) && at != other,
+        };
+        !excluded
+            && self.place(frame.unit, frame.start, at, other).is_none_or(Ordering::is_ge)
+            && self.place(frame.unit, frame.end, at, other).is_none_or(Ordering::is_le)
+    }
+
+    /// Tells whether the row at `other` is before, at or behind one end of the frame of the row at `at`, if it has an end.
+    fn place(&self, unit: FrameUnit, bound: FrameBound, at: usize, other: usize) -> Option<Ordering> {
+        match (bound, self.order) {
+            (FrameBound::Unbounded, _) => None,
+            (FrameBound::Value(slot), [key]) => {
+                let (found, wanted) = (&self.row(other)[key.slot], &self.row(at)[slot]);
+                Some(order_nulls(found, wanted, key.descending, key.nulls_first))
+            }
+            (FrameBound::Value(_), _) => None,
+            (FrameBound::At(_), [key])
+                if unit == FrameUnit::Range && [at, other].iter().all(|at| self.row(*at)[key.slot].is_null()) =>
+            {
+                Some(Ordering::Equal)
+            }
+            (FrameBound::At(distance), _) => Some(self.distance(unit, at, other).cmp(&distance.into())),
         }
-        let behind_start = frame.start.is_none_or(|start| self.distance(frame.unit, at, other) >= i128::from(start));
-        behind_start && frame.end.is_none_or(|end| self.distance(frame.unit, at, other) <= i128::from(end))
     }
 
     /// Returns how far a row is behind another: rows, groups of peers, or the difference of the only key.

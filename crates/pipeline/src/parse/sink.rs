@@ -4,8 +4,8 @@ use tandem_column::Result;
 
 use super::{Parser, token::Token};
 use crate::{
-    Aggregate, AggregateFunction, FrameUnit, Overflow, Phase, Sink, Slot, SortKey, Value, Window, WindowFrame,
-    WindowFunction,
+    Aggregate, AggregateFunction, FrameBound, FrameExclusion, FrameUnit, Overflow, Phase, Sink, Slot, SortKey, Value,
+    Window, WindowFrame, WindowFunction,
 };
 
 impl Parser {
@@ -167,11 +167,28 @@ impl Parser {
         };
         let start = self.bound()?;
         self.expect("to")?;
-        Ok(WindowFrame { unit, start, end: self.bound()? })
+        let end = self.bound()?;
+        let exclusion = if !self.accept("exclude") {
+            FrameExclusion::NoOthers
+        } else if self.accept("current") {
+            FrameExclusion::CurrentRow
+        } else if self.accept("group") {
+            FrameExclusion::Group
+        } else {
+            self.expect("ties")?;
+            FrameExclusion::Ties
+        };
+        Ok(WindowFrame { unit, start, end, exclusion })
     }
 
     /// Reads one end of a frame.
-    fn bound(&mut self) -> Result<Option<i64>> {
-        if self.accept("unbounded") { Ok(None) } else { self.number().map(Some) }
+    fn bound(&mut self) -> Result<FrameBound> {
+        if self.accept("unbounded") {
+            Ok(FrameBound::Unbounded)
+        } else if matches!(self.peek(), Token::Slot(_)) {
+            self.slot().map(FrameBound::Value)
+        } else {
+            self.number().map(FrameBound::At)
+        }
     }
 }

@@ -18,8 +18,8 @@ pub use expression::DisplayExpr;
 pub(crate) use expression::{level, natural_type};
 
 use crate::{
-    Aggregate, Expr, FrameUnit, JoinKind, Overflow, Phase, Pipeline, Probe, Query, Sink, Slot, SlotId, SortKey, Source,
-    Step, UserFunction, WindowFrame, WindowFunction, value::write_quoted,
+    Aggregate, Expr, FrameBound, FrameExclusion, FrameUnit, JoinKind, Overflow, Phase, Pipeline, Probe, Query, Sink,
+    Slot, SlotId, SortKey, Source, Step, UserFunction, WindowFrame, WindowFunction, value::write_quoted,
 };
 
 /// Writes one form or the other.
@@ -380,25 +380,41 @@ impl Writer<'_> {
                 self.slot(out, *slot)?;
                 write!(out, ", {place})")?;
                 out.write_str(if *ignore_nulls { " ignore nulls" } else { "" })?;
-                write_frame(out, frame)
+                self.frame(out, frame)
             }
             WindowFunction::Aggregate { aggregate, frame } => {
                 self.aggregate(out, aggregate)?;
-                write_frame(out, frame)
+                self.frame(out, frame)
             }
         }
     }
-}
 
-/// Writes the frame of a window function.
-fn write_frame(out: &mut dyn Write, frame: &WindowFrame) -> fmt::Result {
-    let unit = match frame.unit {
-        FrameUnit::Rows => "rows",
-        FrameUnit::Range => "range",
-        FrameUnit::Groups => "groups",
-    };
-    let bound = |bound: Option<i64>| bound.map_or("unbounded".to_owned(), |bound| bound.to_string());
-    write!(out, " {unit} {} to {}", bound(frame.start), bound(frame.end))
+    /// Writes the frame of a window function.
+    fn frame(&self, out: &mut dyn Write, frame: &WindowFrame) -> fmt::Result {
+        out.write_str(match frame.unit {
+            FrameUnit::Rows => " rows ",
+            FrameUnit::Range => " range ",
+            FrameUnit::Groups => " groups ",
+        })?;
+        self.bound(out, frame.start)?;
+        out.write_str(" to ")?;
+        self.bound(out, frame.end)?;
+        out.write_str(match frame.exclusion {
+            FrameExclusion::NoOthers => "",
+            FrameExclusion::CurrentRow => " exclude current",
+            FrameExclusion::Group => " exclude group",
+            FrameExclusion::Ties => " exclude ties",
+        })
+    }
+
+    /// Writes one end of a frame.
+    fn bound(&self, out: &mut dyn Write, bound: FrameBound) -> fmt::Result {
+        match bound {
+            FrameBound::Unbounded => out.write_str("unbounded"),
+            FrameBound::At(distance) => write!(out, "{distance}"),
+            FrameBound::Value(slot) => self.slot(out, slot),
+        }
+    }
 }
 
 /// Returns the text of what overflow does, where it is not an error.

@@ -4,8 +4,8 @@ use tandem_column::{Error, Result, TimeUnit};
 
 use super::generated as wire;
 use crate::{
-    AggregateFunction, ArithmeticOperator, Comparison, DateField, Failure, FrameUnit, Function, JoinKind, Overflow,
-    Phase, builtin::Entry,
+    AggregateFunction, ArithmeticOperator, Comparison, DateField, Failure, FrameExclusion, FrameUnit, Function,
+    JoinKind, Overflow, Phase, builtin::Entry,
 };
 
 /// A value of a closed set that has a number on the wire.
@@ -51,6 +51,7 @@ closed!(AggregateFunction, "an aggregate function", CountRows Count Sum Average 
     RegressionIntercept RegressionR2 RegressionAverageX RegressionAverageY RegressionSquaresX RegressionSquaresY
     RegressionProducts BitAnd BitOr BitXor Median Quantile Nth JoinText CountApproximate);
 closed!(FrameUnit, "the unit of a frame", Rows Range Groups);
+closed!(FrameExclusion, "what a frame leaves out", NoOthers CurrentRow Group Ties);
 closed!(Overflow, "what overflow does", Wrap Error Null);
 closed!(Failure, "what a failed operation does", Error Null);
 closed!(ArithmeticOperator, "an arithmetic operator", Add Subtract Multiply Divide Remainder);

@@ -248,12 +248,8 @@ pub struct Lag {
 pub struct WindowAggregate {
     #[prost(message, optional, tag = "1")]
     pub aggregate: ::core::option::Option<Aggregate>,
-    #[prost(sint64, optional, tag = "2")]
-    pub start: ::core::option::Option<i64>,
-    #[prost(sint64, optional, tag = "3")]
-    pub end: ::core::option::Option<i64>,
-    #[prost(enumeration = "FrameUnit", tag = "4")]
-    pub unit: i32,
+    #[prost(message, optional, tag = "5")]
+    pub frame: ::core::option::Option<WindowFrame>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct WindowNth {
@@ -261,14 +257,36 @@ pub struct WindowNth {
     pub slot: u32,
     #[prost(sint64, tag = "2")]
     pub place: i64,
-    #[prost(sint64, optional, tag = "3")]
-    pub start: ::core::option::Option<i64>,
-    #[prost(sint64, optional, tag = "4")]
-    pub end: ::core::option::Option<i64>,
-    #[prost(enumeration = "FrameUnit", tag = "5")]
-    pub unit: i32,
     #[prost(bool, tag = "6")]
     pub ignore_nulls: bool,
+    #[prost(message, optional, tag = "7")]
+    pub frame: ::core::option::Option<WindowFrame>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WindowFrame {
+    #[prost(enumeration = "FrameUnit", tag = "1")]
+    pub unit: i32,
+    #[prost(message, optional, tag = "2")]
+    pub start: ::core::option::Option<FrameBound>,
+    #[prost(message, optional, tag = "3")]
+    pub end: ::core::option::Option<FrameBound>,
+    #[prost(enumeration = "FrameExclusion", tag = "4")]
+    pub exclusion: i32,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FrameBound {
+    #[prost(oneof = "frame_bound::Bound", tags = "1, 2")]
+    pub bound: ::core::option::Option<frame_bound::Bound>,
+}
+/// Nested message and enum types in `FrameBound`.
+pub mod frame_bound {
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Bound {
+        #[prost(sint64, tag = "1")]
+        At(i64),
+        #[prost(uint32, tag = "2")]
+        Value(u32),
+    }
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Partition {
@@ -865,6 +883,41 @@ impl Ranking {
             "RANKING_DENSE_RANK" => Some(Self::DenseRank),
             "RANKING_PERCENT_RANK" => Some(Self::PercentRank),
             "RANKING_CUME_DIST" => Some(Self::CumeDist),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum FrameExclusion {
+    Unspecified = 0,
+    NoOthers = 1,
+    CurrentRow = 2,
+    Group = 3,
+    Ties = 4,
+}
+impl FrameExclusion {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "FRAME_EXCLUSION_UNSPECIFIED",
+            Self::NoOthers => "FRAME_EXCLUSION_NO_OTHERS",
+            Self::CurrentRow => "FRAME_EXCLUSION_CURRENT_ROW",
+            Self::Group => "FRAME_EXCLUSION_GROUP",
+            Self::Ties => "FRAME_EXCLUSION_TIES",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "FRAME_EXCLUSION_UNSPECIFIED" => Some(Self::Unspecified),
+            "FRAME_EXCLUSION_NO_OTHERS" => Some(Self::NoOthers),
+            "FRAME_EXCLUSION_CURRENT_ROW" => Some(Self::CurrentRow),
+            "FRAME_EXCLUSION_GROUP" => Some(Self::Group),
+            "FRAME_EXCLUSION_TIES" => Some(Self::Ties),
             _ => None,
         }
     }

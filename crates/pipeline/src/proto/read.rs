@@ -9,8 +9,8 @@ use super::{
     generated as wire,
 };
 use crate::{
-    Aggregate, Arithmetic, ArithmeticOperator, Comparison, Expr, Failure, JoinKind, Local, Overflow, Phase, Pipeline,
-    Probe, Query, Sink, Slot, SortKey, Source, Statement, Step, UserFunction, Value, Window, WindowFrame,
+    Aggregate, Arithmetic, ArithmeticOperator, Comparison, Expr, Failure, FrameBound, JoinKind, Local, Overflow, Phase,
+    Pipeline, Probe, Query, Sink, Slot, SortKey, Source, Statement, Step, UserFunction, Value, Window, WindowFrame,
     WindowFunction,
 };
 
@@ -148,15 +148,30 @@ fn window(of: &wire::Window) -> Result<Window> {
         W::Nth(of) => WindowFunction::Nth {
             slot: of.slot as usize,
             place: of.place,
-            frame: WindowFrame { unit: Closed::read(of.unit)?, start: of.start, end: of.end },
+            frame: window_frame(set(&of.frame, "a window's frame")?)?,
             ignore_nulls: of.ignore_nulls,
         },
         W::Aggregate(of) => WindowFunction::Aggregate {
             aggregate: aggregate(set(&of.aggregate, "a window's aggregate")?)?,
-            frame: WindowFrame { unit: Closed::read(of.unit)?, start: of.start, end: of.end },
+            frame: window_frame(set(&of.frame, "a window's frame")?)?,
         },
     };
     Ok(Window { function, kind: kind_of(&of.kind)? })
+}
+
+fn window_frame(of: &wire::WindowFrame) -> Result<WindowFrame> {
+    use wire::frame_bound::Bound as W;
+    let bound = |of: &Option<wire::FrameBound>| match of.as_ref().and_then(|bound| bound.bound.as_ref()) {
+        None => FrameBound::Unbounded,
+        Some(W::At(distance)) => FrameBound::At(*distance),
+        Some(W::Value(slot)) => FrameBound::Value(*slot as usize),
+    };
+    Ok(WindowFrame {
+        unit: Closed::read(of.unit)?,
+        start: bound(&of.start),
+        end: bound(&of.end),
+        exclusion: Closed::read(of.exclusion)?,
+    })
 }
 
 fn expr(of: &wire::Expr) -> Result<Expr> {

@@ -7,8 +7,8 @@ use super::{
     generated as wire,
 };
 use crate::{
-    Aggregate, Expr, Pipeline, Probe, Query, Sink, Slot, SlotId, SortKey, Source, Statement, Step, UserFunction, Value,
-    Window, WindowFunction,
+    Aggregate, Expr, FrameBound, Pipeline, Probe, Query, Sink, Slot, SlotId, SortKey, Source, Statement, Step,
+    UserFunction, Value, Window, WindowFrame, WindowFunction,
 };
 
 pub(super) fn query(query: &Query) -> wire::Query {
@@ -153,19 +153,32 @@ fn window(of: &Window) -> wire::Window {
         WindowFunction::Nth { slot, place, frame, ignore_nulls } => W::Nth(wire::WindowNth {
             slot: index(*slot),
             place: *place,
-            start: frame.start,
-            end: frame.end,
-            unit: frame.unit.write(),
+            frame: Some(window_frame(frame)),
             ignore_nulls: *ignore_nulls,
         }),
-        WindowFunction::Aggregate { aggregate: of, frame } => W::Aggregate(wire::WindowAggregate {
-            aggregate: Some(aggregate(of)),
-            start: frame.start,
-            end: frame.end,
-            unit: frame.unit.write(),
-        }),
+        WindowFunction::Aggregate { aggregate: of, frame } => {
+            W::Aggregate(wire::WindowAggregate { aggregate: Some(aggregate(of)), frame: Some(window_frame(frame)) })
+        }
     };
     wire::Window { function: Some(function), kind: Some(kind(&of.kind)) }
+}
+
+fn window_frame(of: &WindowFrame) -> wire::WindowFrame {
+    use wire::frame_bound::Bound as W;
+    let bound = |bound: FrameBound| {
+        let bound = match bound {
+            FrameBound::Unbounded => return None,
+            FrameBound::At(distance) => W::At(distance),
+            FrameBound::Value(slot) => W::Value(index(slot)),
+        };
+        Some(wire::FrameBound { bound: Some(bound) })
+    };
+    wire::WindowFrame {
+        unit: of.unit.write(),
+        start: bound(of.start),
+        end: bound(of.end),
+        exclusion: of.exclusion.write(),
+    }
 }
 
 fn expr(of: &Expr) -> wire::Expr {

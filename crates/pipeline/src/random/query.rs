@@ -7,8 +7,9 @@ use tandem_column::Type;
 
 use super::{NamedTable, below, chance, expression, pick, table};
 use crate::{
-    Aggregate, AggregateFunction, Expr, FrameUnit, JoinKind, Local, Overflow, Phase, Pipeline, Probe, Query, Sink,
-    Slot, SlotId, SortKey, Source, Statement, Step, UserFunction, Value, Window, WindowFrame, WindowFunction,
+    Aggregate, AggregateFunction, Expr, FrameBound, FrameExclusion, FrameUnit, JoinKind, Local, Overflow, Phase,
+    Pipeline, Probe, Query, Sink, Slot, SlotId, SortKey, Source, Statement, Step, UserFunction, Value, Window,
+    WindowFrame, WindowFunction,
 };
 
 /// The functions of pairs.
@@ -276,19 +277,30 @@ impl Maker<'_> {
         let all: Vec<SlotId> = if few { self.few_slots(slots) } else { (0..slots.len()).collect() };
         let order = self.sort_keys(&all);
         let measured = order.len() == 1 && slots[order[0].slot].kind.repr() == tandem_column::Repr::Int;
+        let alike: Vec<SlotId> = match &order[..] {
+            [key] => (0..slots.len()).filter(|slot| slots[*slot].kind == slots[key.slot].kind).collect(),
+            _ => Vec::new(),
+        };
         let functions = (0..1 + below(self.rng, 2)).map(|_| {
             let unit = match below(self.rng, if few { 2 } else { 3 }) {
                 0 => FrameUnit::Range,
                 1 => FrameUnit::Groups,
                 _ => FrameUnit::Rows,
             };
-            let mut bound = || if unit != FrameUnit::Range || measured { below(self.rng, 7) as i64 - 3 } else { 0 };
-            let (start, end) = (bound(), bound());
-            let frame = WindowFrame {
-                unit,
-                start: chance(self.rng, 2).then_some(start),
-                end: chance(self.rng, 2).then_some(end),
+            let mut bound = || match below(self.rng, 4) {
+                0 | 1 => FrameBound::Unbounded,
+                2 if unit == FrameUnit::Range && !alike.is_empty() => FrameBound::Value(*pick(self.rng, &alike)),
+                _ if unit != FrameUnit::Range || measured => FrameBound::At(below(self.rng, 7) as i64 - 3),
+                _ => FrameBound::At(0),
             };
+            let (start, end) = (bound(), bound());
+            let exclusion = match below(self.rng, 6) {
+                0 => FrameExclusion::Group,
+                1 => FrameExclusion::CurrentRow,
+                2 => FrameExclusion::Ties,
+                _ => FrameExclusion::NoOthers,
+            };
+            let frame = WindowFrame { unit, start, end, exclusion };
             let function = match below(self.rng, 9) {
                 0 if !few => WindowFunction::RowNumber,
                 1 => WindowFunction::Rank,
@@ -350,12 +362,12 @@ impl Maker<'_> {
             functions.push(CountApproximate);
             functions.extend((given.is_float() || matches!(given, Type::Decimal { .. })).then_some(Median));
             functions.extend(given.is_float().then_some(Quantile));
-            functions.extend((given == Type::String && purpose == Purpose::Groups).then_some(JoinText));
+            functions.extend((given == Type::String).then_some(JoinText));
         }
         // What is computed of floats, and what cancels out, depends on the order of rows beyond the last digits.
         let exact = |slot: &Slot| slot.kind.is_numeric() && !slot.kind.is_float();
         let others: Vec<SlotId> = (0..slots.len()).filter(|slot| exact(&slots[*slot])).collect();
-        if exact(&slots[argument]) && purpose != Purpose::Window {
+        if exact(&slots[argument]) {
             functions.extend([
                 *pick(self.rng, &PAIRS),
                 *pick(self.rng, &PAIRS),

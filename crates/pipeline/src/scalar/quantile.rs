@@ -9,21 +9,31 @@ const STEPS: f64 = 1e6;
 
 /// Returns the median of values in order.
 pub fn median(values: &[Value], kind: &Type) -> Value {
-    let Some((low, high)) = middle(values.len()) else { return Value::Null };
-    match (&values[low], &values[high]) {
-        _ if low == high => values[low].clone(),
-        (Value::Integer(low), Value::Integer(high)) => Value::Integer(half_of_integers(*low, *high)),
-        (Value::Float(low), Value::Float(high)) => Value::Float(half_of_floats(*low, *high, kind)),
+    median_at(values.len(), kind, |place| values[place].clone())
+}
+
+/// Returns the median of so many values, of which `at` gives the one at a place of their order.
+pub fn median_at(count: usize, kind: &Type, at: impl Fn(usize) -> Value) -> Value {
+    let Some((low, high)) = middle(count) else { return Value::Null };
+    match (at(low), at(high)) {
+        (value, _) if low == high => value,
+        (Value::Integer(low), Value::Integer(high)) => Value::Integer(half_of_integers(low, high)),
+        (Value::Float(low), Value::Float(high)) => Value::Float(half_of_floats(low, high, kind)),
         _ => Value::Null,
     }
 }
 
 /// Returns the quantile of floats in order.
 pub fn quantile(values: &[Value], fraction: f64, kind: &Type) -> Value {
-    let Some((low, high, weight)) = place(values.len(), fraction) else { return Value::Null };
-    match (&values[low], &values[high]) {
-        _ if low == high => values[low].clone(),
-        (Value::Float(low), Value::Float(high)) => Value::Float(between(*low, *high, weight, kind)),
+    quantile_at(values.len(), fraction, kind, |place| values[place].clone())
+}
+
+/// Returns the quantile of so many floats, of which `at` gives the one at a place of their order.
+pub fn quantile_at(count: usize, fraction: f64, kind: &Type, at: impl Fn(usize) -> Value) -> Value {
+    let Some((low, high, weight)) = place(count, fraction) else { return Value::Null };
+    match (at(low), at(high)) {
+        (value, _) if low == high => value,
+        (Value::Float(low), Value::Float(high)) => Value::Float(between(low, high, weight, kind)),
         _ => Value::Null,
     }
 }

@@ -4,7 +4,8 @@ use tandem_column::{Repr, Type};
 
 use super::{Check, Checker, check_type, same};
 use crate::{
-    Aggregate, AggregateFunction, FrameUnit, Phase, Sink, SortKey, Value, Window, WindowFrame, WindowFunction,
+    Aggregate, AggregateFunction, FrameBound, FrameUnit, Phase, Sink, SortKey, Value, Window, WindowFrame,
+    WindowFunction,
 };
 
 /// The most parts that rows are divided into: part numbers fit 16 bits.
@@ -77,12 +78,6 @@ fn check_window(checker: &Checker<'_>, window: &Window, order: &[SortKey]) -> Ch
         }
         WindowFunction::Aggregate { aggregate, frame } => {
             check_frame(checker, frame, order)?;
-            if aggregate.second.is_some() || !aggregate.order.is_empty() {
-                return Err(format!(
-                    "{} over windows has one argument and no order of its own",
-                    aggregate.function.name()
-                ));
-            }
             check_aggregate(checker, aggregate, Phase::Single)?;
             same(&aggregate.kind, &window.kind, "an aggregate")
         }
@@ -91,11 +86,21 @@ fn check_window(checker: &Checker<'_>, window: &Window, order: &[SortKey]) -> Ch
 
 /// Checks that a frame's distances can be measured.
 fn check_frame(checker: &Checker<'_>, frame: &WindowFrame, order: &[SortKey]) -> Check {
-    let measured = [frame.start, frame.end].into_iter().flatten().any(|bound| bound != 0);
+    let bounds = [frame.start, frame.end];
+    let measured = bounds.iter().any(|bound| !matches!(bound, FrameBound::Unbounded | FrameBound::At(0)));
+    let by_value = frame.slots().next().is_some();
     match order {
+        _ if by_value && frame.unit != FrameUnit::Range => Err("only a range reaches to a value".to_owned()),
         _ if frame.unit != FrameUnit::Range || !measured => Ok(()),
-        [key] if checker.slot(key.slot)?.repr() == Repr::Int => Ok(()),
-        [_] => Err("a range is measured by integers and dates".to_owned()),
+        [key] => {
+            let kind = checker.slot(key.slot)?;
+            frame.slots().try_for_each(|slot| same(checker.slot(slot)?, kind, "the end of a range"))?;
+            let by_distance = bounds.iter().any(|bound| matches!(bound, FrameBound::At(distance) if *distance != 0));
+            match by_distance && kind.repr() != Repr::Int {
+                true => Err("a range is measured by integers and dates".to_owned()),
+                false => Ok(()),
+            }
+        }
         _ => Err("a range is measured by one key".to_owned()),
     }
 }

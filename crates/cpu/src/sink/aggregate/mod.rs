@@ -31,6 +31,7 @@ use tandem_plan::sink::{AggregatePlan, PlannedAggregate};
 
 pub use groups::Groups;
 pub use partial::{Best, Partial};
+pub(super) use update::floats;
 
 use super::{Finishing, SinkOperator};
 use crate::{Contents, Error, MemoryBudget, PipelineOutput, evaluate::Slots, frame::Frame, rows::to_table};

@@ -235,7 +235,7 @@ fn unit(kind: &Type) -> f64 {
 }
 
 /// Returns numbers as floats.
-fn floats<'v>(vector: &'v Vector, kind: &Type) -> Cow<'v, [f64]> {
+pub(in crate::sink) fn floats<'v>(vector: &'v Vector, kind: &Type) -> Cow<'v, [f64]> {
     let unit = unit(kind);
     match &vector.values {
         Values::Float(values) => Cow::Borrowed(values),

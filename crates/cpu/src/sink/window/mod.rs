@@ -10,16 +10,27 @@ mod first;
 mod frame;
 mod marks;
 mod place;
+mod ranked;
+mod slide;
 
-use std::{ops::Range, rc::Rc, sync::Arc};
+use std::{
+    ops::Range,
+    rc::Rc,
+    sync::{Arc, Mutex},
+};
 
-use tandem_column::{PART_ROWS, Result};
+use tandem_column::{Cancel, PART_ROWS, Result};
 use tandem_pipeline::{SlotId, SortKey, Window, WindowFunction};
 use tandem_plan::sink::WindowPlan;
 
 pub(crate) use first::FirstRows;
 
-use self::{aggregate::aggregate, frame::frames, marks::Marks, place::at_places};
+use self::{
+    aggregate::{Input, aggregate},
+    frame::frames,
+    marks::Marks,
+    place::at_places,
+};
 use super::{Finishing, SinkOperator, order};
 use crate::{
     Contents, MemoryBudget, PipelineOutput, Reservation, Rows, Values, Vector,
@@ -38,11 +49,15 @@ const CUT_FROM: usize = 1 << 18;
 pub(super) struct WindowSink {
     pub(super) plan: Arc<WindowPlan>,
     pub(super) memory: Arc<MemoryBudget>,
+    pub(super) cancel: Cancel,
 }
 
 /// Rows of some partitions, in order, and what functions read of them.
 struct Sorted<'s> {
     plan: &'s WindowPlan,
+    cancel: &'s Cancel,
+    /// The memory of joined texts.
+    texts: &'s Mutex<Reservation>,
     marks: Marks<'s>,
     /// By position among the plan's collected slots; empty where no function reads the slot.
     vectors: Vec<Option<Vector>>,
@@ -63,8 +78,7 @@ impl Sorted<'_> {
         };
         let mut numbers: Vec<i64> = Vec::new();
         let mut shares: Vec<f64> = Vec::new();
-        let framed =
-            |frame| frames(frame, marks, self.plan.order.first().map(|key| (self.vector(key.slot), key.descending)));
+        let framed = |frame| frames(frame, marks, &self.plan.order, &|slot| self.vector(slot));
         Ok(match &window.function {
             WindowFunction::RowNumber => {
                 numbers.reserve(rows);
@@ -116,8 +130,18 @@ impl Sorted<'_> {
                 at_places(vector, &places, None)
             }
             WindowFunction::Aggregate { aggregate: of, frame } => {
-                let argument = of.argument.map(|slot| (self.vector(slot), &self.plan.kinds[self.plan.position(slot)]));
-                aggregate(of, argument, of.filter.map(|slot| self.vector(slot)), rows, &framed(frame))?
+                let typed = |slot: SlotId| (self.vector(slot), &self.plan.kinds[self.plan.position(slot)]);
+                let input = Input {
+                    of,
+                    argument: of.argument.map(typed),
+                    second: of.second.map(typed),
+                    order: of.order.iter().map(|key| typed(key.slot)).collect(),
+                    filter: of.filter.map(|slot| self.vector(slot)),
+                    rows,
+                    cancel: self.cancel,
+                    texts: self.texts,
+                };
+                aggregate(&input, &framed(frame))?
             }
         })
     }
@@ -156,10 +180,16 @@ impl WindowSink {
     }
 
     /// Gathers what functions read of some rows.
-    fn sorted<'s>(&'s self, all: &[Vector], order: &[u32], marks: &'s [u8]) -> Sorted<'s> {
+    fn sorted<'s>(
+        &'s self,
+        all: &[Vector],
+        order: &[u32],
+        marks: &'s [u8],
+        texts: &'s Mutex<Reservation>,
+    ) -> Sorted<'s> {
         let gather = |(slot, vector): (&SlotId, &Vector)| self.plan.read.contains(slot).then(|| vector.take(order));
         let vectors = self.plan.collected.iter().zip(all).map(gather).collect();
-        Sorted { plan: &self.plan, marks: Marks::new(marks), vectors }
+        Sorted { plan: &self.plan, cancel: &self.cancel, texts, marks: Marks::new(marks), vectors }
     }
 
     /// Computes the functions for a long run of whole partitions: what they read is gathered in pieces, and each function is a task.
@@ -168,6 +198,7 @@ impl WindowSink {
         all: &[Vector],
         order: &[u32],
         marks: &[u8],
+        texts: &Mutex<Reservation>,
         workers: ParallelTasks<'_>,
     ) -> Result<Vec<Vector>> {
         let pieces = part_ranges(order.len());
@@ -183,9 +214,14 @@ impl WindowSink {
             });
             vectors.push(read.transpose()?);
         }
-        let sorted = Sorted { plan: &self.plan, marks: Marks::new(marks), vectors };
+        let sorted = Sorted { plan: &self.plan, cancel: &self.cancel, texts, marks: Marks::new(marks), vectors };
         let functions = &self.plan.functions;
         parallel::map(workers, functions.len(), |function| sorted.compute(&functions[function]))?.into_iter().collect()
+    }
+
+    /// Makes what joined texts are reserved in.
+    fn texts(&self) -> Mutex<Reservation> {
+        Mutex::new(Reservation::new(&self.memory, "the texts of windows"))
     }
 
     /// Returns the rows, of those that lie in order, whose first function is at most what is fetched.
@@ -209,7 +245,7 @@ impl WindowSink {
         let all = rows.concat();
         let _held = Reservation::take(&self.memory, "sorting", count.saturating_mul(order::ROW_BYTES))?;
         let (order, marks) = self.sort(&all, count, &order::alone)?;
-        let first = self.sorted(&all, &order, &marks).compute(&self.plan.functions[0])?;
+        let first = self.sorted(&all, &order, &marks, &self.texts()).compute(&self.plan.functions[0])?;
         let mut kept: Vec<u32> = self.wanted(&first).into_iter().flatten().map(|place| order[place as usize]).collect();
         // Rows that are equal in all keys keep their order.
         kept.sort_unstable();
@@ -283,11 +319,12 @@ impl SinkOperator for WindowSink {
         let _held = Reservation::take(&self.memory, "sorting", rows.saturating_mul(order::ROW_BYTES))?;
         let (order, marks) = self.sort(&all, rows, finishing.parallel)?;
         let output: Vec<&Vector> = self.plan.output.iter().map(|slot| &all[self.plan.position(*slot)]).collect();
+        let texts = self.texts();
         let (mut ranges, mut long) = (Vec::new(), Vec::new());
         for range in marks::tasks(&marks) {
             if range.len() > LONG {
                 let (order, marks) = (&order[range.clone()], &marks[range.clone()]);
-                long.push((range.clone(), self.compute_long(&all, order, marks, finishing.parallel)?));
+                long.push((range.clone(), self.compute_long(&all, order, marks, &texts, finishing.parallel)?));
                 let pieces = part_ranges(range.len()).into_iter();
                 ranges.extend(pieces.map(|piece| range.start + piece.start..range.start + piece.end));
             } else {
@@ -303,7 +340,7 @@ impl SinkOperator for WindowSink {
                     computed.iter().map(|vector| vector.take(&rows)).collect()
                 }
                 None => {
-                    let sorted = self.sorted(&all, order, &marks[range]);
+                    let sorted = self.sorted(&all, order, &marks[range], &texts);
                     self.plan.functions.iter().map(|window| sorted.compute(window)).collect::<Result<_>>()?
                 }
             };

@@ -1,6 +1,6 @@
 //! Functions that give the value of another row: its place.
 
-use super::{aggregate::running, marks::Marks};
+use super::{aggregate::running, frame::Frames, marks::Marks};
 use crate::{NO_MATCH, Vector};
 
 /// Returns the values at places; where there is none, that of the same row of `default`, or null.
@@ -61,22 +61,28 @@ pub(super) fn lag_of_values(marks: &Marks<'_>, valid: &[u8], offset: i64) -> Vec
 }
 
 /// Returns the place of a row of each frame, counted among those that are not null.
-pub(super) fn nth_of_values(frames: &[(u32, u32)], valid: &[u8], place: i64) -> Vec<u32> {
+pub(super) fn nth_of_values(frames: &Frames, valid: &[u8], place: i64) -> Vec<u32> {
     let values: Vec<u32> = (0..valid.len() as u32).filter(|row| valid[*row as usize] != 0).collect();
     let before = running(valid.len(), |row| valid[row].into());
-    let within = frames.iter().map(|(start, end)| (before[*start as usize], before[*end as usize]));
-    let found = nth(&within.collect::<Vec<_>>(), place);
+    let found = nth(&frames.map(|end| before[end as usize]), place);
     found.into_iter().map(|at| if at == NO_MATCH { NO_MATCH } else { values[at as usize] }).collect()
 }
 
 /// Returns the place of a row of each frame, counted from 1, or from −1 at its end.
-pub(super) fn nth(frames: &[(u32, u32)], place: i64) -> Vec<u32> {
-    let found = |(start, end): &(u32, u32)| {
-        let found =
-            if place > 0 { i128::from(*start) + i128::from(place) - 1 } else { i128::from(*end) + i128::from(place) };
-        if (i128::from(*start)..i128::from(*end)).contains(&found) { found as u32 } else { NO_MATCH }
+pub(super) fn nth(frames: &Frames, place: i64) -> Vec<u32> {
+    let found = |row: usize| {
+        let count: i128 = frames.of(row).map(|(start, end)| i128::from(end - start)).sum();
+        let mut index = if place > 0 { i128::from(place) - 1 } else { count + i128::from(place) };
+        for (start, end) in frames.of(row) {
+            let rows = i128::from(end - start);
+            if (0..rows).contains(&index) {
+                return start + index as u32;
+            }
+            index -= rows;
+        }
+        NO_MATCH
     };
-    frames.iter().map(found).collect()
+    (0..frames.rows()).map(found).collect()
 }
 
 /// Returns the bucket of each row of a partition.

@@ -117,7 +117,7 @@ impl LoweringContext<'_> {
         if !params.order_by.is_empty() && !takes_order(function) {
             return Err(format!("{function} with ORDER BY runs on the host"));
         }
-        let shape = shape(function, params)?;
+        let shape = shape(function, &params.into())?;
         let Some(argument) = params.args.first() else {
             return Err(format!("{function} of no arguments runs on the host"));
         };

@@ -2,8 +2,8 @@
 
 use datafusion::{
     logical_expr::{
-        Expr,
-        expr::{AggregateFunctionParams, NullTreatment},
+        Expr, SortExpr,
+        expr::{AggregateFunctionParams, NullTreatment, WindowFunctionParams},
     },
     scalar::ScalarValue,
 };
@@ -28,8 +28,30 @@ pub(super) fn takes_order(function: &str) -> bool {
     )
 }
 
+/// A call of an aggregate function, over groups or frames.
+pub(super) struct AggregateArguments<'c> {
+    pub(super) args: &'c [Expr],
+    pub(super) order_by: &'c [SortExpr],
+    pub(super) distinct: bool,
+    pub(super) null_treatment: Option<NullTreatment>,
+}
+
+impl<'c> From<&'c AggregateFunctionParams> for AggregateArguments<'c> {
+    fn from(params: &'c AggregateFunctionParams) -> AggregateArguments<'c> {
+        let AggregateFunctionParams { args, order_by, distinct, null_treatment, .. } = params;
+        AggregateArguments { args, order_by, distinct: *distinct, null_treatment: *null_treatment }
+    }
+}
+
+impl<'c> From<&'c WindowFunctionParams> for AggregateArguments<'c> {
+    fn from(params: &'c WindowFunctionParams) -> AggregateArguments<'c> {
+        let WindowFunctionParams { args, distinct, null_treatment, .. } = params;
+        AggregateArguments { args, order_by: &[], distinct: *distinct, null_treatment: *null_treatment }
+    }
+}
+
 /// Reads what a call has besides its first argument.
-pub(super) fn shape<'c>(function: &str, params: &'c AggregateFunctionParams) -> Result<Shape<'c>, String> {
+pub(super) fn shape<'c>(function: &str, params: &AggregateArguments<'c>) -> Result<Shape<'c>, String> {
     let of_pairs = matches!(function, "corr" | "covar_samp" | "covar_pop") || function.starts_with("regr_");
     let ordered = !params.order_by.is_empty();
     if params.null_treatment == Some(NullTreatment::IgnoreNulls) && !matches!(function, "first_value" | "last_value") {
@@ -38,13 +60,13 @@ pub(super) fn shape<'c>(function: &str, params: &'c AggregateFunctionParams) -> 
     if params.distinct && matches!(function, "approx_median" | "approx_percentile_cont") {
         return Err(format!("{function} of distinct values runs on the host, which refuses it"));
     }
-    if let ("approx_percentile_cont", [_, _, centroids]) = (function, &params.args[..])
+    if let ("approx_percentile_cont", [_, _, centroids]) = (function, params.args)
         && !matches!(constant(centroids)?, Value::Integer(1..))
     {
         return Err(format!("{function} of such a precision runs on the host"));
     }
     let descending = params.order_by.first().is_some_and(|key| !key.asc);
-    let (second, parameter) = match (function, &params.args[..]) {
+    let (second, parameter) = match (function, params.args) {
         (_, [_, second]) if of_pairs => (Some(second), Value::Null),
         ("first_value", [_]) if ordered => (None, Value::Integer(1)),
         ("last_value", [_]) => (None, Value::Integer(-1)),

@@ -11,6 +11,7 @@ mod aggregate_function;
 mod context;
 mod emit;
 mod expression;
+mod frame;
 mod function;
 mod literal;
 mod plan;
