@@ -188,6 +188,7 @@ pub enum AggregateFunction {
     BitXor,
     Median,             // the middle value; of two, half their sum: decimals toward zero, all else as floats of their type
     Quantile,           // at `parameter`, 0 to 1, of the values' order, between two linearly, in steps of 10⁻⁶; of floats
+    QuantileDiscrete,   // the first of the values in order that at least the share `parameter`, 0 to 1, of them does not exceed
     Nth,                // value at the place `parameter` in `order`, from 1, or −1 from its end; nulls included; null if there is none
     JoinText,           // texts one behind the other in `order`, with `parameter` between
     CountApproximate,   // of distinct values, by a sketch: see `crate::scalar::sketch`

@@ -47,6 +47,7 @@ const AGGREGATES: &[(AggregateFunction, &str)] = &[
     (AggregateFunction::BitXor, "bit_xor"),
     (AggregateFunction::Median, "median"),
     (AggregateFunction::Quantile, "quantile"),
+    (AggregateFunction::QuantileDiscrete, "quantile_discrete"),
     (AggregateFunction::Nth, "nth"),
     (AggregateFunction::JoinText, "join_text"),
     (AggregateFunction::CountApproximate, "count_approximate"),

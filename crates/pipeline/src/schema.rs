@@ -369,7 +369,7 @@ impl AggregateFunction {
     /// Tells whether all values of a group are needed at once.
     pub fn is_holistic(self) -> bool {
         use AggregateFunction::*;
-        matches!(self, Median | Quantile | Nth | JoinText)
+        matches!(self, Median | Quantile | QuantileDiscrete | Nth | JoinText)
     }
 
     /// Tells whether rows may be taken in an order.
@@ -412,7 +412,7 @@ impl AggregateFunction {
             VarianceSample | VariancePopulation | DeviationSample | DeviationPopulation => {
                 vec![Type::Int64, Type::Float64, Type::Float64]
             }
-            Median | Quantile | Nth | JoinText | CountApproximate => Vec::new(),
+            Median | Quantile | QuantileDiscrete | Nth | JoinText | CountApproximate => Vec::new(),
             pairs => pairs
                 .state_names()
                 .iter()

@@ -91,7 +91,7 @@ impl Writer<'_> {
 
     fn bare_aggregate(&mut self, scope: &[Column]) -> Column {
         let distinct = *self.choices.pick(&["", "", "", "distinct "]);
-        match self.choices.below(14) {
+        match self.choices.below(15) {
             0 => Column::within("count(*)", BIGINT, ROWS),
             1 => {
                 let family = self.family(scope);
@@ -153,6 +153,12 @@ impl Writer<'_> {
                     return Column::within("count(*)", BIGINT, ROWS);
                 };
                 Column::exact(format!("string_agg({text}, ',' order by {text})"), Kind::Text)
+            }
+            13 => {
+                let family = *self.choices.pick(&[Family::Integer, Family::Text, Family::Float, Family::Date]);
+                let drawn = self.expression(scope, family, 1);
+                let fraction = *self.choices.pick(&["0.5", "0.0", "0.1", "0.75", "1.0"]);
+                Column { sql: format!("quantile_disc({distinct}{}, {fraction})", drawn.sql), unique: false, ..drawn }
             }
             12 => {
                 let name = self.choices.pick(&["bit_and", "bit_or", "bit_xor"]);

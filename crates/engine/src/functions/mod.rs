@@ -5,6 +5,7 @@
 
 mod date_diff;
 mod exclude;
+mod quantile_disc;
 mod typed;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use crate::error::IntoHost;
 use crate::{Error, Result};
 pub(crate) use date_diff::{date_diff, date_field};
 pub(crate) use exclude::{EXCLUDE, exclude};
+pub(crate) use quantile_disc::quantile_disc;
 pub use typed::{FunctionArgument, Native, Returned, ScalarFunction, Text};
 
 /// Makes DataFusion's function of one that maps arrays to an array.

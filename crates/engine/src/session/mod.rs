@@ -299,5 +299,6 @@ fn context(
     let context = SessionContext::new_with_state(state);
     context.register_udf(crate::functions::date_diff());
     context.register_udf(crate::functions::exclude());
+    context.register_udaf(crate::functions::quantile_disc());
     Ok(context)
 }

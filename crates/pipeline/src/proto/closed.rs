@@ -49,7 +49,7 @@ closed!(Phase, "the phase of an aggregation", Single Partial Final);
 closed!(AggregateFunction, "an aggregate function", CountRows Count Sum Average Min Max VarianceSample VariancePopulation
     DeviationSample DeviationPopulation BoolAnd BoolOr First CovarianceSample CovariancePopulation Correlation RegressionSlope
     RegressionIntercept RegressionR2 RegressionAverageX RegressionAverageY RegressionSquaresX RegressionSquaresY
-    RegressionProducts BitAnd BitOr BitXor Median Quantile Nth JoinText CountApproximate);
+    RegressionProducts BitAnd BitOr BitXor Median Quantile QuantileDiscrete Nth JoinText CountApproximate);
 closed!(FrameUnit, "the unit of a frame", Rows Range Groups);
 closed!(FrameExclusion, "what a frame leaves out", NoOthers CurrentRow Group Ties);
 closed!(Overflow, "what overflow does", Wrap Error Null);

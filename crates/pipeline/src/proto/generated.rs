@@ -764,6 +764,7 @@ pub enum AggregateFunction {
     Nth = 30,
     JoinText = 31,
     CountApproximate = 32,
+    QuantileDiscrete = 33,
 }
 impl AggregateFunction {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -805,6 +806,7 @@ impl AggregateFunction {
             Self::Nth => "AGGREGATE_FUNCTION_NTH",
             Self::JoinText => "AGGREGATE_FUNCTION_JOIN_TEXT",
             Self::CountApproximate => "AGGREGATE_FUNCTION_COUNT_APPROXIMATE",
+            Self::QuantileDiscrete => "AGGREGATE_FUNCTION_QUANTILE_DISCRETE",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -845,6 +847,7 @@ impl AggregateFunction {
             "AGGREGATE_FUNCTION_NTH" => Some(Self::Nth),
             "AGGREGATE_FUNCTION_JOIN_TEXT" => Some(Self::JoinText),
             "AGGREGATE_FUNCTION_COUNT_APPROXIMATE" => Some(Self::CountApproximate),
+            "AGGREGATE_FUNCTION_QUANTILE_DISCRETE" => Some(Self::QuantileDiscrete),
             _ => None,
         }
     }

@@ -359,7 +359,7 @@ impl Maker<'_> {
             functions.extend([BitAnd, BitOr, BitXor]);
         }
         if whole {
-            functions.push(CountApproximate);
+            functions.extend([CountApproximate, QuantileDiscrete]);
             functions.extend((given.is_float() || matches!(given, Type::Decimal { .. })).then_some(Median));
             functions.extend(given.is_float().then_some(Quantile));
             functions.extend((given == Type::String).then_some(JoinText));
@@ -380,7 +380,7 @@ impl Maker<'_> {
         let kind = match (function, &given) {
             (Count | CountApproximate, _) => Type::Int64,
             (Min | Max | BoolAnd | BoolOr | BitAnd | BitOr | BitXor, _) => given.clone(),
-            (Median | Quantile | Nth | JoinText, _) => given.clone(),
+            (Median | Quantile | QuantileDiscrete | Nth | JoinText, _) => given.clone(),
             (Sum, Type::Decimal { scale, .. }) => Type::Decimal { precision: 38, scale: *scale },
             (Average, Type::Decimal { scale, .. }) => Type::Decimal { precision: 38, scale: (scale + 4).min(38) },
             (Sum, given) if given.is_integer() => {
@@ -407,7 +407,7 @@ impl Maker<'_> {
         };
         let order = self.sort_keys(&by);
         let parameter = match function {
-            Quantile => Value::Float([0.0, 0.25, 0.5, 0.9, 1.0][below(self.rng, 5)]),
+            Quantile | QuantileDiscrete => Value::Float([0.0, 0.25, 0.5, 0.9, 1.0][below(self.rng, 5)]),
             Nth => Value::Integer([1, 2, -1, -3][below(self.rng, 4)]),
             JoinText => Value::string(["", ", ", "é"][below(self.rng, 3)]),
             _ => Value::Null,

@@ -144,7 +144,7 @@ impl Accumulator {
             }
             Min | Max | BoolAnd | BoolOr | First => self.choose(value),
             BitAnd | BitOr | BitXor => self.combine(value),
-            Median | Quantile | Nth | JoinText => self.collected.push((by, value.clone())),
+            Median | Quantile | QuantileDiscrete | Nth | JoinText => self.collected.push((by, value.clone())),
             CountApproximate => self.sketch.add(value),
             pairs => return Err(fault::misfit(pairs.name(), value)),
         }
@@ -291,7 +291,7 @@ impl Accumulator {
             Min | Max | BoolAnd | BoolOr | First | BitAnd | BitOr | BitXor => {
                 vec![self.chosen.clone().unwrap_or(Value::Null)]
             }
-            Median | Quantile | Nth | JoinText | CountApproximate => Vec::new(),
+            Median | Quantile | QuantileDiscrete | Nth | JoinText | CountApproximate => Vec::new(),
             VarianceSample | VariancePopulation | DeviationSample | DeviationPopulation => vec![
                 Value::Integer(self.moments.count.into()),
                 Value::Float(self.moments.mean),
@@ -322,11 +322,14 @@ impl Accumulator {
             Min | Max | BoolAnd | BoolOr | First | BitAnd | BitOr | BitXor => {
                 self.chosen.clone().unwrap_or(Value::Null)
             }
-            Median | Quantile => {
+            Median | Quantile | QuantileDiscrete => {
                 let mut values: Vec<Value> = self.collected.iter().map(|(_, value)| value.clone()).collect();
                 values.sort_by(compare::order);
                 match (self.function, &self.parameter) {
                     (Quantile, Value::Float(fraction)) => quantile::quantile(&values, *fraction, &self.kind),
+                    (QuantileDiscrete, Value::Float(fraction)) => {
+                        quantile::discrete_place(values.len(), *fraction).map_or(Value::Null, |at| values[at].clone())
+                    }
                     _ => quantile::median(&values, &self.kind),
                 }
             }

@@ -51,6 +51,16 @@ pub fn place(count: usize, fraction: f64) -> Option<(usize, usize, f64)> {
     Some((low, high.min(last), ((at - low as f64) * STEPS).trunc() / STEPS))
 }
 
+/// Returns the place of the first value that at least a share of all does not exceed.
+pub fn discrete_place(count: usize, fraction: f64) -> Option<usize> {
+    let last = count.checked_sub(1)?;
+    let share = fraction * count as f64;
+    // A share that is a whole number of values but for the rounding of its fraction is that number.
+    let whole = share.round();
+    let share = if (share - whole).abs() <= share * 1e-12 { whole } else { share.ceil() };
+    Some((share as usize).saturating_sub(1).min(last))
+}
+
 /// Returns half the sum of two floats of a type.
 pub fn half_of_floats(low: f64, high: f64, kind: &Type) -> f64 {
     if *kind == Type::Float32 { f64::from((low as f32 + high as f32) / 2.0) } else { (low + high) / 2.0 }
@@ -85,6 +95,15 @@ mod tests {
         assert_eq!(median(&values, &Type::Float64), Value::Float(3.0));
         assert_eq!(median(&values[..3], &Type::Float64), Value::Float(2.0));
         assert_eq!(median(&[], &Type::Float64), Value::Null);
+    }
+
+    #[test]
+    fn discrete_quantiles_are_values() {
+        let at = |count, fraction| discrete_place(count, fraction);
+        assert_eq!([at(0, 0.5), at(1, 0.0), at(1, 1.0)], [None, Some(0), Some(0)]);
+        assert_eq!([at(4, 0.0), at(4, 0.25), at(4, 0.26), at(4, 0.5), at(4, 1.0)].map(Option::unwrap), [0, 0, 1, 1, 3]);
+        // 0.1 × 30, 0.7 × 10 and 0.07 × 100 are whole.
+        assert_eq!([at(30, 0.1), at(10, 0.7), at(100, 0.07)].map(Option::unwrap), [2, 6, 6]);
     }
 
     #[test]

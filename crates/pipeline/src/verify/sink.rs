@@ -151,8 +151,8 @@ fn check_shape(checker: &Checker<'_>, aggregate: &Aggregate, phase: Phase) -> Ch
         _ => {}
     }
     match (function, &aggregate.parameter) {
-        (Quantile, Value::Float(fraction)) if (0.0..=1.0).contains(fraction) => {}
-        (Quantile, _) => return Err("its fraction is a float from 0 to 1".to_owned()),
+        (Quantile | QuantileDiscrete, Value::Float(fraction)) if (0.0..=1.0).contains(fraction) => {}
+        (Quantile | QuantileDiscrete, _) => return Err("its fraction is a float from 0 to 1".to_owned()),
         (Nth, Value::Integer(place)) if *place != 0 && i64::try_from(*place).is_ok() => {}
         (Nth, _) => return Err("places are counted from 1, or from the end from −1".to_owned()),
         (JoinText, Value::String(_)) | (_, Value::Null) => {}
@@ -180,7 +180,7 @@ fn check_argument(aggregate: &Aggregate, argument: &Type) -> Check {
     let kind = &aggregate.kind;
     let valid = match aggregate.function {
         CountRows | Count | CountApproximate => return result(aggregate, &Type::Int64),
-        Min | Max | First | Nth => return result(aggregate, argument),
+        Min | Max | First | Nth | QuantileDiscrete => return result(aggregate, argument),
         BitAnd | BitOr | BitXor => argument.is_integer() && kind == argument,
         Median => (argument.is_float() || matches!(argument, Type::Decimal { .. })) && kind == argument,
         Quantile => argument.is_float() && kind == argument,

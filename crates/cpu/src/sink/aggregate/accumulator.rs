@@ -101,7 +101,8 @@ impl GroupAccumulators {
             (F::BitAnd | F::BitOr | F::BitXor, _) => State::Bits(Vec::new()),
             (F::CountApproximate, _) => State::Sketches(Vec::new()),
             (function, _) if function.is_of_pairs() => State::Pairs(Vec::new()),
-            (F::Median | F::Quantile, _) => State::Quantiles(Quantiles::new(aggregate.parameter.as_float(), argument)),
+            (F::QuantileDiscrete, Repr::Bytes | Repr::Boolean) => State::Collected(Collected::new(aggregate, argument)),
+            (F::Median | F::Quantile | F::QuantileDiscrete, _) => State::Quantiles(Quantiles::new(aggregate, argument)),
             (function, _) if function.is_holistic() => State::Collected(Collected::new(aggregate, argument)),
             _ => State::Spread(Vec::new()),
         };

@@ -7,7 +7,7 @@
 use std::{cmp::Ordering, ops::Range, rc::Rc};
 
 use tandem_column::{Error, Result, Type};
-use tandem_pipeline::{Aggregate, AggregateFunction, SortKey, Value};
+use tandem_pipeline::{Aggregate, AggregateFunction, SortKey, Value, scalar::quantile};
 
 use super::{accumulator::GroupOf, ends::Ends};
 use crate::{BytesVector, Values, Vector, sink::order::compare};
@@ -167,7 +167,12 @@ impl Collected {
     pub(super) fn finish(&self, aggregate: &Aggregate, groups: &[u32]) -> Vector {
         let runs = groups.iter().map(|group| self.run(*group as usize));
         match (aggregate.function, &aggregate.parameter) {
-            (AggregateFunction::Nth, Value::Integer(place)) => self.nth(aggregate, *place, runs),
+            (AggregateFunction::Nth, Value::Integer(place)) => {
+                self.values_of(self.rows_at(aggregate, *place, runs), aggregate)
+            }
+            (AggregateFunction::QuantileDiscrete, Value::Float(fraction)) => {
+                self.values_of(self.rows_of_quantiles(*fraction, runs), aggregate)
+            }
             (_, between) => self.join(aggregate, between.as_str().unwrap_or(""), runs),
         }
     }
@@ -197,9 +202,21 @@ impl Collected {
         runs.map(row).collect()
     }
 
-    /// Returns the value at a place of each group's order.
-    fn nth(&self, aggregate: &Aggregate, place: i128, runs: impl Iterator<Item = Range<usize>>) -> Vector {
-        let rows = self.rows_at(aggregate, place, runs);
+    /// Returns the row at a fraction of the values of each run, in their order.
+    fn rows_of_quantiles(&self, fraction: f64, runs: impl Iterator<Item = Range<usize>>) -> Vec<Option<u32>> {
+        let argument = &self.columns[0];
+        let row = |run: Range<usize>| {
+            let at = quantile::discrete_place(run.len(), fraction)?;
+            let mut rows: Vec<u32> = (run.start as u32..run.end as u32).collect();
+            let compare =
+                |left: &u32, right: &u32| compare::plain((argument, *left as usize), (argument, *right as usize));
+            Some(*rows.select_nth_unstable_by(at, compare).1)
+        };
+        runs.map(row).collect()
+    }
+
+    /// Returns the values at rows, null where there is none.
+    fn values_of(&self, rows: Vec<Option<u32>>, aggregate: &Aggregate) -> Vector {
         if self.groups.is_empty() {
             return Vector::nulls(&aggregate.kind, rows.len());
         }

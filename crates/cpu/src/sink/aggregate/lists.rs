@@ -7,10 +7,10 @@
 use std::{collections::HashMap, ops::Range, sync::Arc};
 
 use tandem_column::Result;
-use tandem_pipeline::scalar::quantile;
 
 use super::{
     accumulator::GroupOf,
+    quantiles::Place,
     selection::{self, OrderKey},
     update::for_rows,
 };
@@ -238,11 +238,11 @@ impl<K: OrderKey> ValueLists<K> {
     }
 
     /// Returns, of each of some groups, how many values it has, and those around a quantile.
-    pub(super) fn finish(&self, fraction: Option<f64>, groups: &[u32]) -> Result<Vec<Answer>> {
+    pub(super) fn finish(&self, place: Place, groups: &[u32]) -> Result<Vec<Answer>> {
         let mut scratch = Vec::new();
         let answer = |group: &u32| match self.answers.get(group) {
             Some(answer) => Ok(*answer),
-            None => answer(&self.slices(*group), fraction, &mut scratch, &parallel::serially),
+            None => answer(&self.slices(*group), place, &mut scratch, &parallel::serially),
         };
         groups.iter().map(answer).collect()
     }
@@ -259,7 +259,7 @@ impl<K: OrderKey> ValueLists<K> {
 /// Cancellation.
 pub(super) fn answer_large<K: OrderKey>(
     lists: &[&ValueLists<K>],
-    fraction: Option<f64>,
+    place: Place,
     parallel: ParallelTasks<'_>,
 ) -> Result<Vec<(u32, Answer)>> {
     let sealed: Vec<&Sealed<K>> = lists.iter().filter_map(|list| list.sealed.as_deref()).collect();
@@ -272,25 +272,21 @@ pub(super) fn answer_large<K: OrderKey>(
     for group in 0..size as u32 {
         let slices: Vec<&[K]> = sealed.iter().map(|sealed| &sealed.values[sealed.bucket(group)]).collect();
         if slices.iter().map(|slice| slice.len()).sum::<usize>() >= LARGE {
-            answers.push((group, answer(&slices, fraction, &mut Vec::new(), parallel)?));
+            answers.push((group, answer(&slices, place, &mut Vec::new(), parallel)?));
         }
     }
     Ok(answers)
 }
 
-/// Returns how many values there are, and those around a quantile, or the median where there is no fraction.
+/// Returns how many values there are, and those around a place.
 fn answer<K: OrderKey>(
     slices: &[&[K]],
-    fraction: Option<f64>,
+    place: Place,
     scratch: &mut Vec<K>,
     parallel: ParallelTasks<'_>,
 ) -> Result<Answer> {
     let count = slices.iter().map(|slice| slice.len()).sum();
-    let places = match fraction {
-        Some(fraction) => quantile::place(count, fraction).map(|(low, high, _)| (low, high)),
-        None => quantile::middle(count),
-    };
-    let Some(places) = places else { return Ok(Answer { count, low: 0, high: 0 }) };
-    let (low, high) = selection::two(slices, places, scratch, parallel)?;
+    let Some((first, second, _)) = place.of(count) else { return Ok(Answer { count, low: 0, high: 0 }) };
+    let (low, high) = selection::two(slices, (first, second), scratch, parallel)?;
     Ok(Answer { count, low: low.into(), high: high.into() })
 }

@@ -1,7 +1,7 @@
 //! Medians and quantiles of groups: from values to integers in their order, and back.
 
 use tandem_column::{Repr, Result, Type, float_order, from_float_order};
-use tandem_pipeline::scalar::quantile;
+use tandem_pipeline::{Aggregate, AggregateFunction, scalar::quantile};
 
 use super::{
     accumulator::GroupOf,
@@ -12,10 +12,39 @@ use crate::{Values, Vector, settings::ParallelTasks};
 /// The values of all groups.
 #[derive(Debug)]
 pub(super) struct Quantiles {
-    /// The fraction of a quantile; none of a median.
-    fraction: Option<f64>,
+    place: Place,
     repr: Repr,
     lists: Lists,
+}
+
+/// Which values of a group are wanted.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    /// Those in the middle.
+    Middle,
+    /// Those that a quantile of this fraction lies between.
+    Between(f64),
+    /// The one at a fraction.
+    At(f64),
+}
+
+impl Place {
+    fn new(aggregate: &Aggregate) -> Place {
+        match (aggregate.function, aggregate.parameter.as_float()) {
+            (AggregateFunction::QuantileDiscrete, Some(fraction)) => Place::At(fraction),
+            (_, Some(fraction)) => Place::Between(fraction),
+            (_, None) => Place::Middle,
+        }
+    }
+
+    /// Returns the places, of so many values in order, and how far the result is from the first to the second.
+    pub(super) fn of(self, count: usize) -> Option<(usize, usize, f64)> {
+        match self {
+            Place::Middle => quantile::middle(count).map(|(low, high)| (low, high, 0.5)),
+            Place::Between(fraction) => quantile::place(count, fraction),
+            Place::At(fraction) => quantile::discrete_place(count, fraction).map(|place| (place, place, 0.0)),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -35,12 +64,12 @@ macro_rules! either {
 }
 
 impl Quantiles {
-    pub(super) fn new(fraction: Option<f64>, argument: &Type) -> Quantiles {
+    pub(super) fn new(aggregate: &Aggregate, argument: &Type) -> Quantiles {
         let lists = match argument.repr() {
             Repr::Wide => Lists::Wide(ValueLists::default()),
             _ => Lists::Narrow(ValueLists::default()),
         };
-        Quantiles { fraction, repr: argument.repr(), lists }
+        Quantiles { place: Place::new(aggregate), repr: argument.repr(), lists }
     }
 
     /// Makes room for so many groups.
@@ -85,7 +114,7 @@ impl Quantiles {
     /// # Errors
     /// Cancellation.
     pub(super) fn answer_large(of: &[&Quantiles], parallel: ParallelTasks<'_>) -> Result<Vec<(u32, Answer)>> {
-        let fraction = of.first().and_then(|first| first.fraction);
+        let place = of.first().map_or(Place::Middle, |first| first.place);
         let (mut narrow, mut wide) = (Vec::new(), Vec::new());
         for quantiles in of {
             match &quantiles.lists {
@@ -94,11 +123,7 @@ impl Quantiles {
             }
         }
         // All are of one kind.
-        if wide.is_empty() {
-            answer_large(&narrow, fraction, parallel)
-        } else {
-            answer_large(&wide, fraction, parallel)
-        }
+        if wide.is_empty() { answer_large(&narrow, place, parallel) } else { answer_large(&wide, place, parallel) }
     }
 
     /// Takes the answer for a group, whose values are then left out.
@@ -111,7 +136,7 @@ impl Quantiles {
     /// # Errors
     /// Cancellation.
     pub(super) fn finish(&self, kind: &Type, groups: &[u32]) -> Result<Vector> {
-        let answers = either!(&self.lists, lists => lists.finish(self.fraction, groups))?;
+        let answers = either!(&self.lists, lists => lists.finish(self.place, groups))?;
         let valid: Vec<u8> = answers.iter().map(|answer| u8::from(answer.count > 0)).collect();
         let values = match self.repr {
             Repr::Float => Values::Float(answers.iter().map(|answer| self.float(answer, kind)).collect()),
@@ -127,18 +152,16 @@ impl Quantiles {
             return 0.0;
         }
         let (low, high) = (from_float_order(answer.low as i64), from_float_order(answer.high as i64));
-        let places = match self.fraction {
-            Some(fraction) => quantile::place(answer.count, fraction),
-            None => quantile::middle(answer.count).map(|(low, high)| (low, high, 0.5)),
-        };
-        match (places, self.fraction) {
-            (Some((first, second, weight)), Some(_)) if first < second => quantile::between(low, high, weight, kind),
-            (Some((first, second, _)), None) if first < second => quantile::half_of_floats(low, high, kind),
+        match (self.place.of(answer.count), self.place) {
+            (Some((first, second, weight)), Place::Between(_)) if first < second => {
+                quantile::between(low, high, weight, kind)
+            }
+            (Some((first, second, _)), Place::Middle) if first < second => quantile::half_of_floats(low, high, kind),
             _ => low,
         }
     }
 
-    /// Returns an integer: half of two, where there is no fraction; quantiles are of floats.
+    /// Returns an integer: half of the two in the middle, or the one at a fraction; what lies between others are floats.
     fn integer(&self, answer: &Answer) -> i128 {
         quantile::half_of_integers(answer.low, answer.high)
     }

@@ -134,7 +134,7 @@ pub(super) fn aggregate(input: &Input<'_>, frames: &Frames) -> Result<Vector> {
             Some((x, of)) => pairs(input, frames, &floats(y, from), &floats(x, of)),
             None => Err(Error::internal("pairs have two sides")),
         },
-        (Median | Quantile, Some((_, vector, _))) => quantiles(input, frames, vector),
+        (Median | Quantile | QuantileDiscrete, Some((_, vector, _))) => quantiles(input, frames, vector),
         _ => one_by_one(input, frames),
     }
 }
@@ -235,6 +235,9 @@ fn quantiles(input: &Input<'_>, frames: &Frames, vector: &Vector) -> Result<Vect
         let count = set.count();
         let found = match (input.of.function, &input.of.parameter) {
             (AggregateFunction::Quantile, Value::Float(fraction)) => quantile::quantile_at(count, *fraction, kind, at),
+            (AggregateFunction::QuantileDiscrete, Value::Float(fraction)) => {
+                quantile::discrete_place(count, *fraction).map_or(Value::Null, at)
+            }
             _ => quantile::median_at(count, kind, at),
         };
         out.push(&found);

@@ -24,7 +24,13 @@ pub(super) struct Shape<'c> {
 pub(super) fn takes_order(function: &str) -> bool {
     matches!(
         function,
-        "first_value" | "last_value" | "nth_value" | "string_agg" | "percentile_cont" | "approx_percentile_cont"
+        "first_value"
+            | "last_value"
+            | "nth_value"
+            | "string_agg"
+            | "percentile_cont"
+            | "approx_percentile_cont"
+            | "quantile_disc"
     )
 }
 
@@ -87,6 +93,13 @@ pub(super) fn shape<'c>(function: &str, params: &AggregateArguments<'c>) -> Resu
                 _ => return Err(format!("{function} at such a fraction runs on the host")),
             }
         }
+        ("quantile_disc", _) if descending => {
+            return Err("quantile_disc in descending order runs on the host".to_string());
+        }
+        ("quantile_disc", [_, fraction]) => match constant(fraction)? {
+            Value::Float(fraction) if (0.0..=1.0).contains(&fraction) => (None, Value::Float(fraction)),
+            _ => return Err("quantile_disc at such a fraction runs on the host".to_string()),
+        },
         ("approx_median", [_]) => (None, Value::Float(0.5)),
         (_, [_]) => (None, Value::Null),
         ("count", _) => return Err("count of several columns runs on the host".to_string()),
@@ -143,6 +156,7 @@ pub(super) fn made_of(function: &str, from: &Type, kind: &Type) -> Result<(Aggre
         "percentile_cont" | "approx_percentile_cont" | "approx_median" => {
             (AggregateFunction::Quantile, from.is_float() && from == kind)
         }
+        "quantile_disc" => (AggregateFunction::QuantileDiscrete, from == kind),
         "approx_distinct" => (AggregateFunction::CountApproximate, *kind == Type::UInt64),
         "string_agg" => (AggregateFunction::JoinText, *from == Type::String && *kind == Type::String),
         _ => return Err(format!("the aggregate {function} runs on the host")),
