@@ -11,6 +11,7 @@
 
 mod body;
 mod build;
+mod coded;
 mod domain;
 mod filter;
 mod hash;

@@ -6,7 +6,7 @@ use tandem_pipeline::{Expr, JoinKind, Probe, SlotId, Step};
 
 use super::{Fate, Planner};
 use crate::{
-    Action, Build, Domain, KeyIndex, Narrowing, Origin, PhysicalProbe, Way, domain, filter,
+    Action, Build, Domain, KeyIndex, Lookup, Narrowing, Origin, PhysicalProbe, Way, coded, domain, filter,
     outline::{kept, waits_for},
 };
 
@@ -14,6 +14,10 @@ impl Planner<'_> {
     /// Plans a probe.
     pub(super) fn probe(&mut self, step: usize, first: SlotId, probe: &Probe, build: Arc<Build>) {
         let lookup = self.body.lookups.len();
+        let (origins, collide) = (&self.body.origins, self.planning.collide);
+        let asked = coded::Asked { table: self.table, rows: self.expected_rows(), origins, collide };
+        let coded = asked.by_code(probe, &build, self.planning.selector);
+        let (build, codes) = coded.map_or((build, None), |(coded, column)| (coded, Some(column)));
         let nullable = matches!(probe.kind, JoinKind::Left | JoinKind::Full);
         for (i, payload) in probe.adds.iter().enumerate() {
             if probe.kind == JoinKind::Mark {
@@ -39,7 +43,7 @@ impl Planner<'_> {
         let narrowing = build.order.as_ref().and_then(search);
         let searched = if narrowing.is_some() { ", searched by inequality" } else { "" };
         let choice = Some(format!("{}{searched}", build.note()));
-        self.body.lookups.push(build.lookup(None));
+        self.body.lookups.push(Lookup { codes, ..build.lookup(None) });
         self.builds.push(build);
         let physical = PhysicalProbe {
             lookup,
@@ -52,6 +56,16 @@ impl Planner<'_> {
             null_aware: probe.null_aware,
         };
         self.push(step, choice, Fate::Runs(Action::Probe(physical)));
+    }
+
+    /// Guesses how many of the source's rows are left by what is decided so far.
+    fn expected_rows(&self) -> usize {
+        let kept = self.decided.iter().map(|decided| match decided.fate {
+            Fate::Front(kept, _) => kept.min(1.0),
+            Fate::Runs(Action::Filter(_)) => 0.25,
+            _ => 1.0,
+        });
+        (self.table.rows() as f64 * kept.product::<f64>()) as usize
     }
 
     /// Leaves a probe, and what depends on its payload, until its build is there.
@@ -80,7 +94,9 @@ impl Planner<'_> {
         };
         let Origin::Column(column) = self.body.origins[*key] else { return false };
         let encoded = self.table.parts.iter().map(|part| &part.columns[column]);
-        let encoded = encoded.into_iter().all(|column| column.code_form().is_some() && column.dictionary().is_none());
+        let encoded = encoded
+            .into_iter()
+            .all(|column| column.code_form().is_some() && column.dictionary().is_some() == build.coded);
         if self.outer || !encoded || !matches!(probe.kind, JoinKind::Inner | JoinKind::Semi) {
             return false;
         }
