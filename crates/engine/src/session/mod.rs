@@ -298,5 +298,6 @@ fn context(
     }
     let context = SessionContext::new_with_state(state);
     context.register_udf(crate::functions::date_diff());
+    context.register_udf(crate::sql::asof::mark());
     Ok(context)
 }
