@@ -277,12 +277,7 @@ impl WindowFunction {
                 *default = default.map(map);
             }
             WindowFunction::Nth { slot, .. } => *slot = map(*slot),
-            WindowFunction::Aggregate { aggregate, .. } => {
-                aggregate.argument = aggregate.argument.map(map);
-                aggregate.second = aggregate.second.map(map);
-                aggregate.order.iter_mut().for_each(|key| key.slot = map(key.slot));
-                aggregate.filter = aggregate.filter.map(map);
-            }
+            WindowFunction::Aggregate { aggregate, .. } => aggregate.renumber(map),
             WindowFunction::RowNumber
             | WindowFunction::Rank
             | WindowFunction::DenseRank
