@@ -22,7 +22,8 @@ impl<'f> Generator<'f> {
         let mut keys = Vec::with_capacity(probe.keys.len());
         for key in &probe.keys {
             let term = self.expression(key)?;
-            if !matches!(term.kind.repr(), Repr::Int | Repr::Boolean) {
+            let code = lookup.codes.is_some() && !term.is_text();
+            if !code && !matches!(term.kind.repr(), Repr::Int | Repr::Boolean) {
                 return Err(Error::unsupported(format!("a join by {} is not on the device yet", term.kind)));
             }
             keys.push(term);

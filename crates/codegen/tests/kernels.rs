@@ -211,7 +211,7 @@ fn one_group_layouts() -> Vec<tandem_column::Result<ColumnLayout>> {
 /// A build with a text column, by a source column's value.
 fn by_column(column: usize) -> Lookup {
     let payload = vec![slot("payload", Type::String, false); 3];
-    Lookup { way: Way::Column { column, min: 1 }, payload, unique: true, empty: false, null_key: false }
+    Lookup { way: Way::Column { column, min: 1 }, codes: None, payload, unique: true, empty: false, null_key: false }
 }
 
 /// Two joins by dense keys, one of them with a condition, and groups by both payloads: SSB 2.1, with a nullable key and
@@ -285,7 +285,7 @@ fn joined() -> Plan {
             Origin::Payload { lookup: 0, payload: 1 },
             Origin::Computed,
         ],
-        lookups: vec![Lookup { way, payload, unique: true, empty: false, null_key: false }],
+        lookups: vec![Lookup { way, codes: None, payload, unique: true, empty: false, null_key: false }],
         steps: vec![
             Action::Between { column: 1, low: 1, high: 24 },
             Action::Probe(probe),

@@ -2,18 +2,19 @@
 
 use std::{
     rc::Rc,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use tandem_column::Result;
-use tandem_plan::SinkPlan;
+use tandem_column::{Field, Result};
+use tandem_plan::{SinkPlan, sink::MaterializePlan};
 
 use crate::{
     Contents, Contribution, Job, ParallelTasks, PipelineOutput, Reservation,
     contribution::Counter,
     frame::{Frame, Matches},
     job::Operation,
-    sink::Finishing,
+    sink::{Finishing, SinkOperator, materialize_rows},
 };
 
 /// What one step of a physical pipeline did, or its sink.
@@ -39,6 +40,31 @@ impl Job {
     /// give back what it kept.
     pub fn finish(
         &self,
+        all: Vec<Contribution>,
+        parallel: ParallelTasks<'_>,
+    ) -> Result<(PipelineOutput, Vec<StepMetrics>)> {
+        self.finish_in(&*self.sink, &self.physical.schema, all, parallel)
+    }
+
+    /// Merges the rows of a build into a table of the given columns, keys first, instead of the build.
+    ///
+    /// # Errors
+    /// As [`Job::finish`]; internal if a contribution is a build already.
+    pub fn finish_as_rows(
+        &self,
+        schema: &Arc<[Field]>,
+        all: Vec<Contribution>,
+        parallel: ParallelTasks<'_>,
+    ) -> Result<(PipelineOutput, Vec<StepMetrics>)> {
+        let kinds = schema.iter().map(|field| field.kind.clone()).collect();
+        let plan = MaterializePlan { skip: 0, fetch: None, output: Vec::new(), kinds };
+        self.finish_in(&*materialize_rows(plan, &self.settings), schema, all, parallel)
+    }
+
+    fn finish_in(
+        &self,
+        sink: &dyn SinkOperator,
+        schema: &Arc<[Field]>,
         mut all: Vec<Contribution>,
         parallel: ParallelTasks<'_>,
     ) -> Result<(PipelineOutput, Vec<StepMetrics>)> {
@@ -60,11 +86,11 @@ impl Job {
             !matches!((&self.physical.sink, contents.as_slice()), (SinkPlan::Aggregate(_), [Contents::Kept(_)]));
         // What was collected is there until the output is, which is written once more, or twice where it is put in order.
         let held: Vec<Reservation> = contents.iter_mut().filter_map(|contents| contents.hand_over()).collect();
-        let bytes = held.iter().map(Reservation::bytes).sum::<usize>().saturating_mul(self.sink.copies());
+        let bytes = held.iter().map(Reservation::bytes).sum::<usize>().saturating_mul(sink.copies());
         let _copies = Reservation::take(&self.settings.memory, "the result of a pipeline", bytes)?;
         let output = match contents.as_slice() {
             [Contents::Kept(kept)] => PipelineOutput::Rows(kept.table.clone()),
-            _ => self.sink.finish(contents, &Finishing { schema: &self.physical.schema, parallel })?,
+            _ => sink.finish(contents, &Finishing { schema, parallel })?,
         };
         let metrics = |counter: &Counter| StepMetrics {
             rows_in: counter.rows_in,

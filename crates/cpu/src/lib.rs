@@ -6,6 +6,7 @@
 //! them. `job.rs` is the place to start reading; `sink/` has one file for each way that rows can end.
 
 mod arrange;
+mod coded;
 mod contribution;
 pub mod evaluate;
 mod finish;

@@ -47,12 +47,14 @@ pub(crate) fn find(build: &Build, keys: &[Rc<Vector>], rows: usize, asked: Asked
     found
 }
 
-/// Reads a vector of integers or booleans.
+/// Reads a vector of integers, booleans or codes.
 pub(crate) fn ints(vector: &Vector) -> std::borrow::Cow<'_, [i64]> {
     match &vector.values {
         Values::Int(values) => values.into(),
         Values::Boolean(values) => values.iter().map(|v| i64::from(*v)).collect(),
-        _ => (&[]).into(),
+        Values::Code { codes, .. } => codes.iter().map(|code| i64::from(*code)).collect(),
+        // Text that has codes elsewhere is null where it has none.
+        _ => vec![0; vector.len()].into(),
     }
 }
 

@@ -113,8 +113,12 @@ impl ProbeStep {
             let values = ordinals(&vector, 0);
             let entries = found.iter_mut().zip(values.iter()).enumerate().filter(|(_, (range, _))| range.0 < range.1);
             for (row, (range, value)) in entries {
-                // Nothing is less or greater than null.
-                *range = if vector.is_valid(row) { order.narrow(*range, condition, *value) } else { (0, 0) };
+                *range = match vector.is_valid(row) {
+                    true => order.narrow(*range, condition, *value),
+                    // Nothing is less or greater than null; where null is enough, whichever it is, all may be.
+                    false if condition.or_null.is_some() => *range,
+                    false => (0, 0),
+                };
             }
         }
         Ok(())

@@ -1,13 +1,13 @@
-//! Predicates tried on every value that a column may have, for the planner.
+//! What planning asks of every value that a column may have: predicates tried, keys looked up.
 
 use std::{cell::RefCell, rc::Rc, sync::Arc};
 
-use tandem_column::{Result, Type};
+use tandem_column::{Dictionary, Result, Type};
 use tandem_pipeline::{Expr, SlotId, UserFunction};
-use tandem_plan::{Candidates, Selector};
+use tandem_plan::{Build, Candidates, Selector};
 
 use crate::{
-    Error, MemoryBudget, Reservation, Values, Vector,
+    Error, MemoryBudget, Reservation, Values, Vector, coded,
     evaluate::{self, Slots},
 };
 
@@ -38,6 +38,10 @@ impl Selector for VectorSelector<'_> {
         let text = RefCell::new(Reservation::new(self.memory, "the text of a few thousand rows"));
         let tried = Tried { slot, kind: kind.clone(), vector: Rc::new(vector), text };
         evaluate::select(expr, &tried, self.functions)
+    }
+
+    fn by_code(&self, build: &Build, dictionary: &Arc<Dictionary>, existence: bool) -> Result<Build> {
+        coded::by_code(build, dictionary, existence)
     }
 }
 

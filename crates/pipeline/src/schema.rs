@@ -288,10 +288,7 @@ impl WindowFunction {
             }
             WindowFunction::Aggregate { aggregate, frame } => {
                 frame.map_slots(map);
-                aggregate.argument = aggregate.argument.map(map);
-                aggregate.second = aggregate.second.map(map);
-                aggregate.order.iter_mut().for_each(|key| key.slot = map(key.slot));
-                aggregate.filter = aggregate.filter.map(map);
+                aggregate.renumber(map);
             }
             WindowFunction::RowNumber
             | WindowFunction::Rank

@@ -104,6 +104,24 @@ impl Expr {
         }
     }
 
+    /// Reads a comparison, or one that is fulfilled as well if one of its sides is null (`a < b or b is null`): the comparison,
+    /// and that side.
+    pub fn as_comparison(&self) -> Option<(&Expr, Option<&Expr>)> {
+        match self {
+            Expr::Compare(..) => Some((self, None)),
+            Expr::Or(inputs) => match inputs.as_slice() {
+                [Expr::IsNull(side), comparison @ Expr::Compare(_, left, right)]
+                | [comparison @ Expr::Compare(_, left, right), Expr::IsNull(side)]
+                    if side == left || side == right =>
+                {
+                    Some((comparison, Some(side)))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Tells whether the value is the same for every row.
     pub fn is_constant(&self) -> bool {
         match self {

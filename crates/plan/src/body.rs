@@ -40,6 +40,8 @@ pub enum Origin {
 pub struct Lookup {
     /// How rows lead to its entries.
     pub way: Way,
+    /// The source column whose codes are the key, where it is text ([`Build::coded`](crate::Build::coded)).
+    pub codes: Option<usize>,
     /// Its payload columns.
     pub payload: Vec<Slot>,
     /// Every key has at most one entry.

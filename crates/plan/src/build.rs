@@ -36,6 +36,8 @@ pub struct Build {
     pub order: Option<RunOrder>,
     /// See [`Build::key_set`].
     key_set: OnceLock<Option<Arc<Set>>>,
+    /// Keys are the codes of the rows that look them up ([`crate::coded`]).
+    pub coded: bool,
 }
 
 /// How keys lead to the entries of a build.
@@ -66,7 +68,7 @@ impl Build {
             KeyIndex::Hash(table) => table.unique,
         };
         let (payload, ranges, key_set) = (Vec::new(), Vec::new(), OnceLock::new());
-        Build { rows, null_key, index, payload, ranges, stored, unique, order: None, key_set }
+        Build { rows, null_key, index, payload, ranges, stored, unique, order: None, coded: false, key_set }
     }
 
     /// Adds a payload column, with the range of its integers or codes.
@@ -138,19 +140,20 @@ impl Build {
             nullable: column.is_nullable(),
         });
         let (empty, null_key) = (self.rows == 0, self.null_key);
-        Lookup { way, payload: payload.collect(), unique: self.unique, empty, null_key }
+        Lookup { way, codes: None, payload: payload.collect(), unique: self.unique, empty, null_key }
     }
 
     /// Describes the choice made, for people.
     pub(crate) fn note(&self) -> String {
+        let values = if self.coded { "codes" } else { "values" };
         match &self.index {
             KeyIndex::All => format!("{} rows, no key", self.rows),
             KeyIndex::Unique(set) if self.payload.is_empty() => {
-                format!("{} keys as a bitmap over {} values", set.len(), set.domain)
+                format!("{} keys as a bitmap over {} {values}", set.len(), set.domain)
             }
-            KeyIndex::Unique(set) => format!("{} keys as an array over {} values", set.len(), set.domain),
+            KeyIndex::Unique(set) => format!("{} keys as an array over {} {values}", set.len(), set.domain),
             KeyIndex::Dense { set, .. } => {
-                format!("{} rows by an array over {} values, keys repeat", self.rows, set.domain)
+                format!("{} rows by an array over {} {values}, keys repeat", self.rows, set.domain)
             }
             KeyIndex::Hash(table) if table.bits() == 0 && self.rows > 1 && !table.collide => {
                 format!("{} rows in the order of their key", self.rows)

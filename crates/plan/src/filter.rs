@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tandem_column::{ColumnStatistics, Dictionary, Repr, Result, Table, Type};
 use tandem_pipeline::{Comparison, Expr, Slot, SlotId, Value};
 
-use crate::{Origin, Set, has_nulls};
+use crate::{Build, Origin, Set, has_nulls};
 
 /// A predicate ready to run.
 #[derive(Clone, Debug)]
@@ -46,13 +46,20 @@ pub enum Candidates {
     Null,
 }
 
-/// Tells which of a slot's possible values an expression keeps. Executors evaluate; planning only asks.
+/// Tells what becomes of a slot's possible values. Executors evaluate; planning only asks.
 pub trait Selector {
     /// Returns the places of the candidates for which the expression, which reads that slot alone, is true.
     ///
     /// # Errors
     /// What the expression raises for some candidate; exhausted if the candidates are too large to try them all.
     fn select(&self, expr: &Expr, slot: SlotId, kind: &Type, candidates: &Candidates) -> Result<Vec<u32>>;
+
+    /// Lays a build by one key of text out by the codes of a dictionary, of which each value is looked up once; `existence`
+    /// says that no more than whether there is an entry is asked.
+    ///
+    /// # Errors
+    /// Internal if the build has other keys.
+    fn by_code(&self, build: &Build, dictionary: &Arc<Dictionary>, existence: bool) -> Result<Build>;
 }
 
 /// More values than this are not tried one by one.

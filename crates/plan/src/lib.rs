@@ -11,6 +11,7 @@
 
 mod body;
 mod build;
+mod coded;
 mod domain;
 mod filter;
 mod hash;
@@ -26,7 +27,7 @@ pub use build::{Build, KeyIndex, dense_domain};
 pub use domain::{Domain, has_nulls};
 pub use filter::{Candidates, Selector};
 pub use hash::{HashTable, Keys, Packed, spread};
-pub use narrow::{Narrowing, RangeCondition, RunColumns, RunOrder};
+pub use narrow::{Narrowing, NullSide, RangeCondition, RunColumns, RunOrder};
 pub use outline::{Outline, OutlineItem, OutlineLine};
 pub use physical::{Morsel, Physical};
 pub use planner::{Planning, outline, plan};

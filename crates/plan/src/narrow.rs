@@ -18,11 +18,28 @@ pub struct RangeCondition {
     pub comparison: Comparison,
     /// The row's value.
     pub slot: SlotId,
+    /// It is fulfilled, too, if this is null.
+    pub or_null: Option<NullSide>,
+}
+
+/// A side of a condition that may be null.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NullSide {
+    /// The entry's value.
+    Entry,
+    /// The row's value.
+    Row,
 }
 
 impl RangeCondition {
     /// Reads a condition whose payload begins at slot `first`.
     fn new(condition: &Expr, first: SlotId, slots: &[Slot], payload: &[Type]) -> Option<RangeCondition> {
+        let (condition, null) = condition.as_comparison()?;
+        let or_null = match null {
+            Some(Expr::Slot(slot)) => Some(if *slot >= first { NullSide::Entry } else { NullSide::Row }),
+            Some(_) => return None,
+            None => None,
+        };
         let Expr::Compare(comparison, left, right) = condition else { return None };
         let (Expr::Slot(left), Expr::Slot(right)) = (&**left, &**right) else { return None };
         let (comparison, of_payload, slot) = match (*left >= first, *right >= first) {
@@ -32,7 +49,7 @@ impl RangeCondition {
         };
         let (kind, equality) = (&payload[of_payload], matches!(comparison, Comparison::Equal | Comparison::NotEqual));
         let searched = matches!(kind.repr(), Repr::Int | Repr::Float) && slots[slot].kind == *kind;
-        (searched && !equality).then_some(RangeCondition { payload: of_payload, comparison, slot })
+        (searched && !equality).then_some(RangeCondition { payload: of_payload, comparison, slot, or_null })
     }
 
     /// Tells whether it bounds the payload column from above.
@@ -50,6 +67,8 @@ pub struct RunColumns {
     pub highest: Option<usize>,
     /// The column of which probes ask for less than some value.
     pub lowest: Option<usize>,
+    /// Entries whose value of either of these is null fulfil what is asked of it.
+    pub nulls: bool,
 }
 
 impl RunColumns {
@@ -61,13 +80,17 @@ impl RunColumns {
             let mut of = conditions.iter().filter(|condition| condition.payload == column);
             of.clone().any(RangeCondition::is_upper) && of.any(|condition| !condition.is_upper())
         };
-        let columns = || conditions.iter().map(|condition| condition.payload);
+        // Of the column that gives the order, null is the largest, and fulfils nothing.
+        let ordered = conditions.iter().filter(|condition| condition.or_null != Some(NullSide::Entry));
+        let columns = || ordered.clone().map(|condition| condition.payload);
         let order = columns().find(|column| both(*column)).or(columns().next())?;
         let other = |upper: bool| {
-            let of = conditions.iter().find(|condition| condition.payload != order && condition.is_upper() == upper);
-            of.map(|condition| condition.payload)
+            conditions.iter().find(|condition| condition.payload != order && condition.is_upper() == upper)
         };
-        Some(RunColumns { order, highest: other(false), lowest: other(true) })
+        let (highest, lowest) = (other(false), other(true));
+        let nulls = highest.iter().chain(&lowest).any(|condition| condition.or_null == Some(NullSide::Entry));
+        let column = |condition: Option<&RangeCondition>| condition.map(|condition| condition.payload);
+        Some(RunColumns { order, highest: column(highest), lowest: column(lowest), nulls })
     }
 }
 
@@ -97,8 +120,19 @@ impl RunOrder {
     /// Returns those of a key's entries, from `start` to `end`, that may fulfil a condition with a row's value.
     #[inline]
     pub fn narrow(&self, (start, end): (u32, u32), condition: &RangeCondition, value: i64) -> (u32, u32) {
+        let null_entry = condition.or_null == Some(NullSide::Entry);
+        let ordered = condition.payload == self.columns.order;
+        if null_entry && (ordered || !self.columns.nulls) {
+            return (start, end);
+        }
+        let value = match condition.is_upper() {
+            _ if !null_entry => value,
+            // Entries with null have an end of the integers: it must fulfil the condition with every value.
+            true => value.max(i64::MIN + 1),
+            false => value.min(i64::MAX - 1),
+        };
         let values = match condition.is_upper() {
-            _ if condition.payload == self.columns.order => &self.values,
+            _ if ordered => &self.values,
             true if Some(condition.payload) == self.columns.lowest => &self.lowest,
             false if Some(condition.payload) == self.columns.highest => &self.highest,
             _ => return (start, end),
@@ -144,7 +178,10 @@ impl Narrowing {
         }
         let decided = |condition: &&Expr| {
             let read = RangeCondition::new(condition, first, slots, payload);
-            order.exact && read.is_some_and(|condition| condition.payload == order.columns.order)
+            order.exact
+                && read.is_some_and(|condition| {
+                    condition.payload == order.columns.order && condition.or_null != Some(NullSide::Entry)
+                })
         };
         let residual = probe.residual.iter().flat_map(Expr::conjuncts);
         let mut rest: Vec<Expr> = residual.filter(|condition| !decided(condition)).cloned().collect();

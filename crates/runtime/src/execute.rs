@@ -1,15 +1,16 @@
 //! A query's way: each pipeline in turn, over the rows that its source names, into what later pipelines use.
 
 use std::{
-    collections::HashMap,
+    borrow::Cow,
+    collections::{HashMap, VecDeque},
     sync::{Arc, atomic::Ordering},
     time::Instant,
 };
 
 use tandem_codegen::KernelSink;
-use tandem_column::{Class, Error, Result, Table};
+use tandem_column::{Class, Error, Field, Result, Table};
 use tandem_cpu::{Contents, Contribution, Job, PipelineOutput, Reservation, Settings, VectorSelector, Worker};
-use tandem_pipeline::{Pipeline, PipelineId, Query, Sink, Source};
+use tandem_pipeline::{Pipeline, PipelineId, Query, Sink, Slot, Source, Swapped};
 use tandem_plan::{Build, Outline, Planning, SinkPlan};
 
 use crate::{
@@ -63,7 +64,8 @@ struct Left {
 /// A query on its way: what its pipelines have left so far.
 struct Running<'q> {
     runtime: &'q Runtime,
-    query: &'q Query,
+    /// The query, with sides swapped where that was decided on the way.
+    query: Cow<'q, Query>,
     inputs: &'q QueryInputs,
     options: &'q RunOptions,
     rows: HashMap<usize, Left>,
@@ -71,6 +73,8 @@ struct Running<'q> {
     /// The memory of each pipeline's rows or build.
     held: HashMap<usize, Reservation>,
     metrics: QueryMetrics,
+    /// The pipelines that have not run, in the order in which they will.
+    waiting: VecDeque<PipelineId>,
 }
 
 impl Runtime {
@@ -85,11 +89,14 @@ impl Runtime {
             return Err(Error::unsupported("a query that ends with a build gives no rows: end it with another sink"));
         }
         let (rows, builds, held) = (HashMap::new(), HashMap::new(), HashMap::new());
-        let metrics = QueryMetrics::default();
-        let mut way = Running { runtime: self, query, inputs, options, rows, builds, held, metrics };
-        for id in 0..query.pipelines.len() {
+        let metrics = QueryMetrics { pipelines: vec![PipelineMetrics::default(); query.pipelines.len()] };
+        let waiting = (0..query.pipelines.len()).collect();
+        let query_on_way = Cow::Borrowed(query);
+        let mut way =
+            Running { runtime: self, query: query_on_way, inputs, options, rows, builds, held, metrics, waiting };
+        while let Some(id) = way.waiting.pop_front() {
             let (output, metrics) = way.run(id, &options.devices)?;
-            way.metrics.pipelines.push(metrics);
+            way.metrics.pipelines[id] = metrics;
             way.leave(id, output)?;
         }
         let last = query.pipelines.len().wrapping_sub(1);
@@ -188,7 +195,12 @@ impl Running<'_> {
         let parallel = |tasks: usize, task: &(dyn Fn(usize) -> Result<()> + Sync)| {
             runtime.parallel(tasks, &options.settings.cancel, task)
         };
-        let (output, steps) = match ready.job.finish(contributions, &parallel) {
+        let swapped = if devices.is_empty() { self.swap(id, &ready.job, &contributions) } else { None };
+        let finished = match &swapped {
+            Some((schema, _)) => ready.job.finish_as_rows(schema, contributions, &parallel),
+            None => ready.job.finish(contributions, &parallel),
+        };
+        let (output, steps) = match finished {
             // A device could not give back what it kept.
             Err(error) if place.device.is_some() && matches!(error.class, Class::Device | Class::Unsupported) => {
                 place = RanOn { device: None, reason: Some(error.message) };
@@ -203,12 +215,16 @@ impl Running<'_> {
             Some(_) => rows_in - rows_of_parts(job),
             None => job.physical().skipped as u64,
         };
+        let mut outline = job.physical().outline.clone();
+        if let (Some((_, note)), Some(sink)) = (swapped, outline.lines.last_mut()) {
+            sink.choice = Some(note);
+        }
         let metrics = PipelineMetrics {
             rows_in,
             rows_out: steps.last().map_or(0, |sink| sink.rows_out),
             rows_skipped,
             elapsed: began.elapsed(),
-            outline: job.physical().outline.clone(),
+            outline,
             steps,
             device: place.device,
             reason: place.reason,
@@ -219,7 +235,7 @@ impl Running<'_> {
     /// Plans a pipeline and makes it ready to run.
     fn ready(&self, id: usize, table: Arc<Table>, devices: &[Arc<Accelerator>]) -> Result<Ready> {
         let builds = |build| self.builds.get(&build).cloned();
-        let (query, inputs, options) = (self.query, self.inputs, self.options);
+        let (query, inputs, options) = (&*self.query, self.inputs, self.options);
         let physical = self.runtime.planning(query, inputs, options, &builds, |planning| {
             tandem_plan::plan(query, id, &table, planning).map(Arc::new)
         })?;
@@ -288,15 +304,59 @@ impl Running<'_> {
 
     /// Finds the rows of a pipeline's source, with their values.
     fn source_here(&mut self, id: usize) -> Result<Arc<Table>> {
-        let pipeline = &self.query.pipelines[id];
-        if let Source::Result { pipelines } = &pipeline.source {
+        let source = self.query.pipelines[id].source.clone();
+        if let Source::Result { pipelines } = &source {
             let missing = || Error::internal("a pipeline reads the rows of one that gives none");
             let mut tables = pipelines.iter().map(|id| self.rows_here(*id));
             let first = tables.next().ok_or_else(missing)??;
             return tables.try_fold(first, |all, table| Ok(Arc::new(all.append(&*table?)?)));
         }
-        let given = self.inputs.source(pipeline)?;
+        let given = self.inputs.source(&self.query.pipelines[id])?;
         given.ok_or_else(|| Error::internal(format!("no rows were given for the source of pipeline {id}")))
+    }
+}
+
+/// Rows of a build from which on swapping sides is worth a thought.
+const MANY: usize = 1 << 16;
+/// How many times the rows that would look it up a build must have, to look those up instead: what it saves is laying the rows out,
+/// what it costs is one more build.
+const TIMES: usize = 4;
+
+impl Running<'_> {
+    /// Swaps the sides of the join that a build is for, if the build turns out to have many more rows than the side that is to look
+    /// them up. Returns the columns of the build's rows, and what EXPLAIN ANALYZE says.
+    fn swap(&mut self, id: usize, job: &Job, contributions: &[Contribution]) -> Option<(Arc<[Field]>, String)> {
+        let SinkPlan::Build(plan) = &job.physical().sink else { return None };
+        let rows: usize = contributions.iter().map(|contribution| contribution.rows as usize).sum();
+        let as_rows = contributions.iter().all(|contribution| matches!(contribution.contents, Contents::Rows(_)));
+        // What is in the order of its key is not laid out at all.
+        if rows < MANY || !as_rows || plan.used.merge || job.physical().body.emits_build_rows() {
+            return None;
+        }
+        let (probe, _) = self.query.only_probe(id)?;
+        let probing = match &self.query.pipelines[probe].source {
+            Source::Result { pipelines } => {
+                let tables = pipelines.iter().map(|pipeline| Some(self.rows.get(pipeline)?.table.rows()));
+                tables.sum::<Option<usize>>()?
+            }
+            Source::Table { table, .. } => self.inputs.tables.get(table)?.rows(),
+            Source::Block { name } => self.inputs.blocks.get(name)?.rows(),
+            Source::Values { rows } => rows.len(),
+        };
+        if rows / TIMES < probing {
+            return None;
+        }
+        let columns = self.query.build_as_rows(id)?.into_iter();
+        let schema = columns.map(|Slot { name, kind, nullable }| Field { name, kind, nullable }).collect();
+        let Swapped { query, probe, build } = self.query.swap_sides(id)?;
+        let before = self.waiting.iter().position(|waiting| *waiting == probe)?;
+        self.waiting.insert(before, build);
+        self.metrics.pipelines.push(PipelineMetrics::default());
+        self.query = Cow::Owned(query);
+        let note = format!(
+            "{rows} rows, of the other side at most {probing}: sides swapped, pipeline {build} builds that one"
+        );
+        Some((schema, note))
     }
 }
 

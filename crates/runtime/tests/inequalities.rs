@@ -44,8 +44,23 @@ fn table(next: &mut dyn FnMut(u64) -> u64, rows: usize, keys: u64, nulls: bool) 
 fn inequalities_agree_with_the_interpreter() {
     let first = if std::env::var_os("TANDEM_SEED").is_some() { random::seed() } else { 1 };
     // Of the row: $1, $2 and $3; of the build: $5, $6 and $7.
-    let conditions =
-        ["$1 < $5", "$1 <= $5", "$5 < $2", "$5 <= $1", "$6 >= $1", "$2 > $6", "$7 < $3", "$3 <= $7", "$5 <> $1"];
+    let conditions = [
+        "$1 < $5",
+        "$1 <= $5",
+        "$5 < $2",
+        "$5 <= $1",
+        "$6 >= $1",
+        "$2 > $6",
+        "$7 < $3",
+        "$3 <= $7",
+        "$5 <> $1",
+        // Fulfilled by null as well, of the build or of the row.
+        "(($1 < $6) or ($6 is null))",
+        "(($6 is null) or ($6 <= $1))",
+        "(($5 is null) or ($5 > $1))",
+        "(($2 is null) or ($5 < $2))",
+        "(($1 >= $6) or ($1 is null))",
+    ];
     let (mut searched, runtime) = (0, Runtime::new(2));
     for (at, kind) in JoinKind::all().enumerate() {
         for seed in first..first + QUERIES {

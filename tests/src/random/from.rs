@@ -65,6 +65,11 @@ impl Writer<'_> {
         let fits = |rows: f64| rows <= MOST_ROWS;
         let sets = left.sets || right.sets;
         let way = self.choices.below(10);
+        if way == 7
+            && let Some(nearest) = self.asof(&left, &right)
+        {
+            return nearest;
+        }
         let (kind, on, rows) = match way {
             9 if fits(product) => ("cross join", String::new(), product),
             8 if fits(product) && !sets => ("join", format!(" on {}", self.predicate(&both, 1)), product),
@@ -85,6 +90,35 @@ impl Writer<'_> {
         // Keys are not unique any more, and outer joins make nulls.
         let columns = both.into_iter().map(|column| Column { unique: false, ..column }).collect();
         Relation { sql: format!("{} {kind} {}{on}", left.sql, right.sql), columns, rows, sets }
+    }
+
+    /// Writes an ASOF join, if the sides have columns to compare. Of rows that are as near, each engine takes the one it likes: there is
+    /// one of each.
+    fn asof(&mut self, left: &Relation, right: &Relation) -> Option<Relation> {
+        let ordered = [Family::Integer, Family::Date, Family::Timestamp, Family::Decimal];
+        let pairs: Vec<(&Column, &Column)> = left
+            .columns
+            .iter()
+            .flat_map(|l| right.columns.iter().map(move |r| (l, r)))
+            .filter(|(l, r)| l.kind == r.kind && !l.inexact && !r.inexact && ordered.contains(&l.family()))
+            .collect();
+        if pairs.is_empty() {
+            return None;
+        }
+        let (near, key) = (*self.choices.pick(&pairs), *self.choices.pick(&pairs));
+        let keys = if self.choices.chance(75) { vec![("k", key)] } else { Vec::new() };
+        let operator = *self.choices.pick(&[">=", ">", "<=", "<"]);
+        let kind = *self.choices.pick(&["asof join", "asof left join"]);
+        let alias = self.name('n');
+        let (mut columns, mut held, mut on) = (left.columns.clone(), Vec::new(), Vec::new());
+        for (name, (l, r)) in keys.into_iter().chain([("n", near)]) {
+            held.push(format!("{} {name}", r.sql));
+            on.push(format!("{} {} {alias}.{name}", l.sql, if name == "n" { operator } else { "=" }));
+            columns.push(Column { sql: format!("{alias}.{name}"), unique: false, ..r.clone() });
+        }
+        let from = format!("(select distinct {} from {}) {alias}", held.join(", "), right.sql);
+        let sql = format!("{} {kind} {from} on {}", left.sql, on.join(" and "));
+        Some(Relation { sql, columns, rows: left.rows, sets: left.sets || right.sets })
     }
 
     /// Writes one or two equalities between columns of both sides; tells whether one of them is a key.

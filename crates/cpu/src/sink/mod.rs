@@ -15,7 +15,7 @@ mod tests;
 use std::sync::Arc;
 
 use tandem_column::{Field, Part, Result};
-use tandem_plan::{Physical, SinkPlan};
+use tandem_plan::{Physical, SinkPlan, sink::MaterializePlan};
 
 pub use aggregate::{Best, Groups, Partial};
 pub(crate) use window::FirstRows;
@@ -62,6 +62,11 @@ pub(crate) struct Finishing<'f> {
     pub(crate) parallel: ParallelTasks<'f>,
 }
 
+/// Makes the sink that keeps rows as they are.
+pub(crate) fn materialize_rows(plan: MaterializePlan, settings: &Settings) -> Box<dyn SinkOperator> {
+    Box::new(materialize::MaterializeSink { plan, memory: settings.memory.clone() })
+}
+
 /// Makes the sink of a physical pipeline.
 pub(crate) fn sink(physical: &Physical, settings: &Settings) -> Box<dyn SinkOperator> {
     let (functions, memory) = (physical.functions.clone(), settings.memory.clone());
@@ -71,7 +76,7 @@ pub(crate) fn sink(physical: &Physical, settings: &Settings) -> Box<dyn SinkOper
             Box::new(aggregate::AggregateSink { plan: plan.clone(), memory, vector_rows: settings.vector_rows() })
         }
         SinkPlan::Sort(plan) => Box::new(sort::SortSink::new(plan.clone(), physical, memory)),
-        SinkPlan::Materialize(plan) => Box::new(materialize::MaterializeSink { plan: plan.clone(), memory }),
+        SinkPlan::Materialize(plan) => materialize_rows(plan.clone(), settings),
         SinkPlan::Window(plan) => {
             Box::new(window::WindowSink { plan: plan.clone(), memory, cancel: settings.cancel.clone() })
         }

@@ -27,7 +27,8 @@ pub(crate) fn render(
     };
     line(&mut text, 0, &format!("device: {place}"));
     let query = &captured.query;
-    for (index, pipeline) in query.pipelines.iter().enumerate() {
+    // Where sides were swapped, one more has run than there were.
+    for index in 0..query.pipelines.len().max(outlines.len()) {
         let measured = metrics.and_then(|metrics| metrics.pipelines.get(index));
         let mut remarks = vec![format!("on {}", place_of(measured.map(std::slice::from_ref), device))];
         let estimate = captured.estimates.get(index).copied();
@@ -42,7 +43,11 @@ pub(crate) fn render(
         line(&mut text, 0, &format!("pipeline {index} ({})", remarks.join(", ")));
         let given = outlines.get(index).and_then(Option::as_ref);
         let decided = given.is_some();
-        let outline = given.map_or_else(|| Cow::Owned(not_yet(query, pipeline)), Cow::Borrowed);
+        let outline = match (given, query.pipelines.get(index)) {
+            (Some(outline), _) => Cow::Borrowed(outline),
+            (None, Some(pipeline)) => Cow::Owned(not_yet(query, pipeline)),
+            (None, None) => continue,
+        };
         for described in &outline.lines {
             let choice = match (&described.choice, described.of, measured, device) {
                 (None, ..) | (_, OutlineItem::Source, Some(_), _) => String::new(),

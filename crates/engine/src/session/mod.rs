@@ -300,5 +300,6 @@ fn context(
     context.register_udf(crate::functions::date_diff());
     context.register_udf(crate::functions::exclude());
     context.register_udaf(crate::functions::quantile_disc());
+    context.register_udf(crate::sql::asof::mark());
     Ok(context)
 }

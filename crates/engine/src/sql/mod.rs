@@ -2,6 +2,7 @@
 //!
 //! [`run`] dispatches a statement by what it is; [`statement`] is what it carries through planning and execution.
 
+pub(crate) mod asof;
 pub(crate) mod balance;
 pub(crate) mod copy;
 pub(crate) mod ddl;

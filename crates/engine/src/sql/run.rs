@@ -18,7 +18,7 @@ use crate::sql::copy::infer_format;
 use crate::sql::ddl::{create_external, create_table};
 use crate::sql::parameters::bind;
 use crate::sql::statement::Statement;
-use crate::sql::{exclusion, nesting, syntax};
+use crate::sql::{asof, exclusion, nesting, syntax};
 use crate::{Error, Mode};
 
 /// A statement that is under way.
@@ -47,9 +47,13 @@ async fn dispatch(
     let dialect = state.config_options().sql_parser.dialect;
     let (sql, kernel) = syntax::explain_kernel(sql).map_or((sql, false), |query| (query, true));
     nesting::check_text(sql).into_host()?;
-    let parsed = infer_format(state.sql_to_statement(&exclusion::mark(sql), &dialect)?);
+    let (parsed, has_asof) = asof::parse(&state, &exclusion::mark(sql), &dialect)?;
+    let parsed = infer_format(parsed);
     nesting::check_statement(&parsed).into_host()?;
     let mut logical = bind(state.statement_to_plan(parsed).await?, &statement.values).into_host()?;
+    if has_asof {
+        logical = asof::expand(logical)?;
+    }
     if nesting::check_plan(&logical).into_host()? > LONG {
         logical = balance(logical)?;
     }

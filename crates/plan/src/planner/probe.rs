@@ -6,7 +6,7 @@ use tandem_pipeline::{Expr, JoinKind, Probe, SlotId, Step};
 
 use super::{Decided, Fate, Planner};
 use crate::{
-    Action, Build, Domain, KeyIndex, Narrowing, Origin, PhysicalProbe, Way, domain,
+    Action, Build, Domain, KeyIndex, Lookup, Narrowing, Origin, PhysicalProbe, Way, coded, domain,
     filter::{self, Filter},
     outline::{kept, waits_for},
 };
@@ -21,6 +21,10 @@ impl Planner<'_> {
     /// Plans a probe.
     pub(super) fn probe(&mut self, step: usize, first: SlotId, probe: &Probe, build: Arc<Build>) {
         let lookup = self.body.lookups.len();
+        let (origins, collide) = (&self.body.origins, self.planning.collide);
+        let asked = coded::Asked { table: self.table, rows: self.expected_rows(), origins, collide };
+        let coded = asked.by_code(probe, &build, self.planning.selector);
+        let (build, codes) = coded.map_or((build, None), |(coded, column)| (coded, Some(column)));
         let nullable = matches!(probe.kind, JoinKind::Left | JoinKind::Full);
         for (i, payload) in probe.adds.iter().enumerate() {
             if probe.kind == JoinKind::Mark {
@@ -47,7 +51,7 @@ impl Planner<'_> {
         let narrowing = build.order.as_ref().and_then(search);
         let searched = if narrowing.is_some() { ", searched by inequality" } else { "" };
         let choice = Some(format!("{}{searched}", build.note()));
-        self.body.lookups.push(build.lookup(None));
+        self.body.lookups.push(Lookup { codes, ..build.lookup(None) });
         self.builds.push(build);
         let physical = PhysicalProbe {
             lookup,
@@ -60,6 +64,16 @@ impl Planner<'_> {
             null_aware: probe.null_aware,
         };
         self.push(step, choice, Fate::Runs(Action::Probe(physical)));
+    }
+
+    /// Guesses how many of the source's rows are left by what is decided so far.
+    fn expected_rows(&self) -> usize {
+        let kept = self.decided.iter().map(|decided| match decided.fate {
+            Fate::Front(kept, _) => kept.min(1.0),
+            Fate::Runs(Action::Filter(_)) => 0.25,
+            _ => 1.0,
+        });
+        (self.table.rows() as f64 * kept.product::<f64>()) as usize
     }
 
     /// Leaves a probe, and what depends on its payload, until its build is there.
@@ -86,7 +100,7 @@ impl Planner<'_> {
         else {
             return false;
         };
-        let Some(column) = self.filtered_column(*key) else { return false };
+        let Some(column) = self.filtered_column(*key, build) else { return false };
         if !matches!(probe.kind, JoinKind::Inner | JoinKind::Semi) {
             return false;
         }
@@ -112,10 +126,10 @@ impl Planner<'_> {
     }
 
     /// Returns the source column whose codes tell whether a row has a match, if a filter of it may come first.
-    fn filtered_column(&self, key: SlotId) -> Option<usize> {
+    fn filtered_column(&self, key: SlotId, build: &Build) -> Option<usize> {
         let Origin::Column(column) = self.body.origins[key] else { return None };
         let mut encoded = self.table.parts.iter().map(|part| &part.columns[column]);
-        let encoded = encoded.all(|column| column.code_form().is_some() && column.dictionary().is_none());
+        let encoded = encoded.all(|column| column.code_form().is_some() && column.dictionary().is_some() == build.coded);
         (!self.outer && encoded).then_some(column)
     }
 
@@ -125,7 +139,7 @@ impl Planner<'_> {
         use JoinKind::{Inner, Right, RightAnti, RightSemi, Semi};
         let drops = matches!(probe.kind, Inner | Semi | Right | RightSemi | RightAnti) && !probe.null_equals_null;
         let ([Expr::Slot(key)], true) = (probe.keys.as_slice(), drops) else { return };
-        let Some(column) = self.filtered_column(*key) else { return };
+        let Some(column) = self.filtered_column(*key, build) else { return };
         let values = self.table.statistics[column].distinct.unwrap_or(f64::INFINITY);
         if build.rows as f64 > values * MOST_KEPT || build.rows > self.table.rows() / LEAST_ROWS_PER_KEY {
             return;

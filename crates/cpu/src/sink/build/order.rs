@@ -37,8 +37,10 @@ pub(super) fn order_runs(
         let ordinals = ordinals(&payload[column], null);
         entries.iter().map(|row| ordinals[*row as usize]).collect()
     };
-    let mut highest = columns.highest.map_or_else(Vec::new, |column| by_entry(column, i64::MIN));
-    let mut lowest = columns.lowest.map_or_else(Vec::new, |column| by_entry(column, i64::MAX));
+    // Null is what no condition is fulfilled by, or what every one is.
+    let (least, most) = if columns.nulls { (i64::MAX, i64::MIN) } else { (i64::MIN, i64::MAX) };
+    let mut highest = columns.highest.map_or_else(Vec::new, |column| by_entry(column, least));
+    let mut lowest = columns.lowest.map_or_else(Vec::new, |column| by_entry(column, most));
     for run in runs.into_iter().filter(|run| run.len() > 1) {
         if columns.highest.is_some() {
             (run.start + 1..run.end).for_each(|at| highest[at] = highest[at].max(highest[at - 1]));

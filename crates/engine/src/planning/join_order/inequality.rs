@@ -112,7 +112,11 @@ impl Moving<'_> {
 
     /// Tells whether a condition is an inequality of numbers between the sides, which may be computed ahead.
     fn is_searched(&self, condition: &Expr, sides: &Sides) -> bool {
+        let Some((condition, null)) = condition.as_comparison() else { return false };
         let Expr::Compare(comparison, left, right) = condition else { return false };
+        if null.is_some_and(|null| !matches!(null, Expr::Slot(_))) {
+            return false;
+        }
         let inequality = !matches!(comparison, Comparison::Equal | Comparison::NotEqual);
         let across = matches!((sides.is_left(left), sides.is_left(right)), (Some(a), Some(b)) if a != b);
         let number = |slot: Slot| matches!(slot.kind.repr(), Repr::Int | Repr::Float);
@@ -129,22 +133,22 @@ impl Moving<'_> {
             if !self.is_searched(condition, sides) {
                 continue;
             }
-            let Expr::Compare(_, one, other) = condition else { continue };
+            let Some((one, other)) = sides_of(condition) else { continue };
             for side in [one, other] {
-                if matches!(**side, Expr::Slot(_)) {
+                if matches!(side, Expr::Slot(_)) {
                     continue;
                 }
                 let (Some(slot), Some(is_left)) = (self.value(side), sides.is_left(side)) else { continue };
                 let columns: &mut Vec<(ColumnId, Expr)> = if is_left { &mut left } else { &mut right };
-                let known = columns.iter().find(|(_, known)| *known == **side).map(|(column, _)| *column);
+                let known = columns.iter().find(|(_, known)| known == side).map(|(column, _)| *column);
                 let column = known.unwrap_or_else(|| {
                     let column = self.registry.columns.len() + self.added.len();
                     let Slot { name, kind, nullable } = slot;
                     self.added.push(TreeColumn { name, kind: Ok(kind), nullable, origin: None });
-                    columns.push((column, (**side).clone()));
+                    columns.push((column, side.clone()));
                     column
                 });
-                **side = Expr::Slot(column);
+                *side = Expr::Slot(column);
             }
         }
         join.residual = all(conditions);
@@ -164,6 +168,15 @@ impl Moving<'_> {
         let slots = columns.iter().map(slot).collect::<Option<Vec<_>>>()?;
         let expr = expr.map_slots(&|column| columns.binary_search(&column).unwrap_or_default());
         Some(Slot { name: expr.display(&slots).to_string(), kind: expr.kind(&slots), nullable: expr.nullable(&slots) })
+    }
+}
+
+/// Returns the sides of a condition that is searched by.
+fn sides_of(condition: &mut Expr) -> Option<(&mut Expr, &mut Expr)> {
+    match condition {
+        Expr::Compare(_, one, other) => Some((one, other)),
+        Expr::Or(inputs) => inputs.iter_mut().find_map(sides_of),
+        _ => None,
     }
 }
 
