@@ -4,6 +4,7 @@
 //! a reason in the report. What is below and above it still runs on Tandem.
 
 mod date_diff;
+mod single_row;
 mod typed;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use tandem_column::{guarded, panic_text};
 use crate::error::IntoHost;
 use crate::{Error, Result};
 pub(crate) use date_diff::{date_diff, date_field};
+pub(crate) use single_row::{SINGLE_ROW, single_row};
 pub use typed::{FunctionArgument, Native, Returned, ScalarFunction, Text};
 
 /// Makes DataFusion's function of one that maps arrays to an array.

@@ -1,5 +1,6 @@
 //! Planning: which parts of the host's optimised plan run on Tandem, and as which pipelines.
 //!
+//! Subqueries become joins before the host optimises a plan ([`unnest`]).
 //! [`planner`] is the entry: it has the plan captured, and DataFusion plan what is around it. [`capture`] finds the parts,
 //! [`lower`] makes pipelines of each, after [`rewrite`] has made it read less, in the order of joins that [`join_order`] chooses,
 //! over the relational [`tree`]: each of these calls only those after it. A part is a [`captured`] node; what stays on the
@@ -19,3 +20,4 @@ pub(crate) mod table_stats;
 #[cfg(test)]
 mod tests;
 pub(crate) mod tree;
+pub(crate) mod unnest;

@@ -1104,6 +1104,7 @@ pub enum Function {
     BitNot = 57,
     ShiftLeft = 58,
     ShiftRight = 59,
+    SingleRow = 60,
 }
 impl Function {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1172,6 +1173,7 @@ impl Function {
             Self::BitNot => "FUNCTION_BIT_NOT",
             Self::ShiftLeft => "FUNCTION_SHIFT_LEFT",
             Self::ShiftRight => "FUNCTION_SHIFT_RIGHT",
+            Self::SingleRow => "FUNCTION_SINGLE_ROW",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1237,6 +1239,7 @@ impl Function {
             "FUNCTION_BIT_NOT" => Some(Self::BitNot),
             "FUNCTION_SHIFT_LEFT" => Some(Self::ShiftLeft),
             "FUNCTION_SHIFT_RIGHT" => Some(Self::ShiftRight),
+            "FUNCTION_SINGLE_ROW" => Some(Self::SingleRow),
             _ => None,
         }
     }
