@@ -86,7 +86,7 @@ impl Tables {
         self.context
             .register_table(TableReference::bare(name), Arc::new(EmptyTable::new(Arc::new(Schema::new(arrow)))))
             .unwrap();
-        let stats = TableStats { rows, fields: fields.into(), columns: statistics, dictionaries };
+        let stats = TableStats { rows, fields: fields.into(), columns: statistics, dictionaries, rows_at_hand: None };
         self.stats.insert(name.into(), stats);
     }
 
