@@ -11,6 +11,7 @@ pub(crate) mod captured;
 pub(crate) mod cross_joins;
 pub(crate) mod join_order;
 pub(crate) mod lower;
+pub(crate) mod optimize;
 pub(crate) mod options;
 pub(crate) mod overflow;
 pub(crate) mod planner;

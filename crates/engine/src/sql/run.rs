@@ -11,6 +11,7 @@ use datafusion::physical_plan::execute_stream;
 use crate::error::IntoHost;
 use crate::error::translate::ErrorContext;
 use crate::explain::analyze::{explain, explain_analyze, explain_kernel};
+use crate::planning::cross_joins::find_keys_early;
 use crate::planning::planner::{files, plan};
 use crate::session::{Inner, nothing, ready};
 use crate::sql::balance::{LONG, balance};
@@ -51,7 +52,7 @@ async fn dispatch(
     nesting::check_statement(&parsed).into_host()?;
     let mut logical = bind(state.statement_to_plan(parsed).await?, &statement.values).into_host()?;
     if nesting::check_plan(&logical).into_host()? > LONG {
-        logical = balance(logical)?;
+        logical = balance(find_keys_early(logical)?)?;
     }
     words.files = files(&logical);
     if let LogicalPlan::Copy(copy) = &logical {
