@@ -4,8 +4,8 @@ mod support;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use support::{run, session, text};
-use tandem_engine::{Mode, Session};
+use support::{rows, run, session, text};
+use tandem_engine::{Mode, OnFallback, Session};
 
 /// Fills two tables with random rows: few distinct keys, some nulls, some extremes.
 async fn fill(session: &Session, random: &mut ChaCha8Rng) {
@@ -79,6 +79,57 @@ async fn tandem_and_host_agree() {
             if !auto.0.is_empty() && !host.0.is_empty() {
                 assert_eq!(auto.0, host.0, "types, seed {seed}: {sql}");
             }
+        }
+    }
+}
+
+/// Subqueries over `f` of a row of `d`, whose columns are in braces: values, and conditions.
+const VALUES: [&str; 16] = [
+    "(SELECT count(*) FROM f WHERE f.k < {k})",
+    "(SELECT sum(f.n) FROM f WHERE f.n > {n} OR f.s = {s})",
+    "(SELECT f.n FROM f WHERE f.k = {k} ORDER BY f.n DESC NULLS LAST LIMIT 1)",
+    "(SELECT f.n FROM f WHERE f.k <> {k} ORDER BY f.n NULLS FIRST, f.price LIMIT 1 OFFSET 2)",
+    "(SELECT max(t.c) FROM (SELECT count(*) AS c FROM f WHERE f.k <= {k} GROUP BY f.s) t)",
+    "(SELECT sum(t.n) FROM (SELECT f.n FROM f WHERE f.k = {k} UNION ALL SELECT {n} FROM f WHERE f.k = 3) t)",
+    "(SELECT max(t.r) FROM (SELECT row_number() OVER (ORDER BY f.n) AS r FROM f WHERE f.k >= {k}) t)",
+    "(SELECT count(g.n) FROM f LEFT JOIN f g ON f.n = g.n AND g.k > {k} WHERE f.s = {s})",
+    "(SELECT count(*) FROM f FULL JOIN (SELECT * FROM f WHERE f.k = {k}) g ON f.n = g.n)",
+    "(SELECT {k} + max(f.n) FROM f WHERE f.k < (SELECT max(g.k) FROM f g WHERE g.n < {n}))",
+    "(SELECT count(*) FROM f WHERE EXISTS (SELECT 1 FROM f g WHERE g.k = f.k AND g.n < f.n AND g.s = {s}))",
+    "(SELECT count(*) FROM f WHERE f.k NOT IN (SELECT g.k FROM f g WHERE g.n > {n} AND g.n < f.n))",
+    "(SELECT count(DISTINCT f.s) FROM f WHERE f.k BETWEEN {k} - 3 AND {k} + 3)",
+    "EXISTS (SELECT 1 FROM f WHERE f.k > {k} AND f.n < {n})",
+    "{k} NOT IN (SELECT f.k FROM f WHERE f.n > {n})",
+    "{k} >= ALL (SELECT f.k FROM f WHERE f.n < {n})",
+];
+
+/// Every value of a subquery is that of the same one with the row's values as constants, and nothing runs on the host.
+#[tokio::test]
+async fn correlated_subqueries_are_those_of_constants() {
+    for seed in [1, 2, 5] {
+        let session = session(Mode::Cpu);
+        fill(&session, &mut ChaCha8Rng::seed_from_u64(seed)).await;
+        let outer = rows(&session, "SELECT k, n, s FROM d").await;
+        for value in VALUES {
+            let expression = value.replace("{k}", "d.k").replace("{n}", "d.n").replace("{s}", "d.s");
+            let mut wanted = Vec::new();
+            session.set_on_fallback(OnFallback::Silent);
+            for row in &outer {
+                let cells: Vec<&str> = row.split('|').collect();
+                let text = if cells[2] == "NULL" { "NULL".to_string() } else { format!("'{}'", cells[2]) };
+                let constant = value
+                    .replace("{k}", &format!("CAST({} AS INT)", cells[0]))
+                    .replace("{n}", &format!("CAST({} AS BIGINT)", cells[1]))
+                    .replace("{s}", &format!("CAST({text} AS VARCHAR)"));
+                let found = rows(&session, &format!("SELECT {constant} AS value")).await;
+                wanted.push(format!("{row}|{}", found.join(",")));
+            }
+            wanted.sort();
+            session.set_on_fallback(OnFallback::Error);
+            let sql = format!("SELECT d.k, d.n, d.s, {expression} AS value FROM d");
+            let mut found = rows(&session, &sql).await;
+            found.sort();
+            assert_eq!(found, wanted, "seed {seed}: {sql}");
         }
     }
 }

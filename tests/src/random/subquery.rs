@@ -30,7 +30,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes a condition that ties rows of a subquery to one outside: of equal values, which is what engines decorrelate.
+    /// Writes a condition that ties rows of a subquery to one outside, mostly by equal values.
     fn tie(&mut self, inner: &[Column], outer: &[Column]) -> String {
         if self.choices.chance(25) {
             return "true".into();
@@ -44,14 +44,22 @@ impl Writer<'_> {
         if inner.is_empty() || outer.is_empty() {
             return "true".into();
         }
-        format!("{} = {}", self.choices.pick(&inner), self.choices.pick(&outer))
+        let operator = *self.choices.pick(&["=", "=", "=", "<", ">=", "<>", "is not distinct from"]);
+        format!("({} {operator} {})", self.choices.pick(&inner), self.choices.pick(&outer))
     }
 
-    /// Writes a subquery that gives one number: an aggregate over all of its rows.
+    /// Writes a subquery that gives one number: an aggregate over all of its rows, or the first of them.
     pub(super) fn scalar(&mut self, scope: &[Column], depth: usize) -> Column {
         let inner = self.relation(depth.min(1), 60.0);
         let tie = self.tie(&inner.columns, scope);
-        let aggregate = match self.choices.below(3) {
+        let aggregate = match self.choices.below(4) {
+            3 => {
+                let (value, last) =
+                    (self.leaf(&inner.columns, Family::Integer).sql, self.choices.pick(&["first", "last"]));
+                let sql =
+                    format!("(select {value} from {} where {tie} order by {value} nulls {last} limit 1)", inner.sql);
+                return Column::exact(sql, BIGINT);
+            }
             0 => "count(*)".to_string(),
             1 => format!("max({})", self.leaf(&inner.columns, Family::Integer).sql),
             _ => format!("min({})", self.leaf(&inner.columns, Family::Integer).sql),

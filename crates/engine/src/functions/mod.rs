@@ -6,6 +6,7 @@
 mod date_diff;
 mod exclude;
 mod quantile_disc;
+mod single_row;
 mod typed;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::{Error, Result};
 pub(crate) use date_diff::{date_diff, date_field};
 pub(crate) use exclude::{EXCLUDE, exclude};
 pub(crate) use quantile_disc::quantile_disc;
+pub(crate) use single_row::{SINGLE_ROW, single_row};
 pub use typed::{FunctionArgument, Native, Returned, ScalarFunction, Text};
 
 /// Makes DataFusion's function of one that maps arrays to an array.

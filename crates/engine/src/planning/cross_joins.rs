@@ -40,6 +40,15 @@ impl OptimizerRule for CrossJoins {
     }
 }
 
+/// Does so before a plan is analysed, if it has many joins: DataFusion's analyser looks up each column of a long condition by name
+/// among all columns below, at each level of its ANDs, and those of a key only among those of its side.
+///
+/// # Errors
+/// If the plan is not valid.
+pub(crate) fn find_keys_early(plan: LogicalPlan) -> Result<LogicalPlan> {
+    if count_joins(&plan) <= FEW { Ok(plan) } else { Ok(rewrite(plan)?.data) }
+}
+
 /// Counts the joins of a plan, without those of subqueries in expressions.
 fn count_joins(plan: &LogicalPlan) -> usize {
     let (mut joins, mut left) = (0, vec![plan]);

@@ -1,5 +1,6 @@
 //! Planning: which parts of the host's optimised plan run on Tandem, and as which pipelines.
 //!
+//! Subqueries become joins before the host optimises a plan ([`unnest`]).
 //! [`planner`] is the entry: it has the plan captured, and DataFusion plan what is around it. [`capture`] finds the parts,
 //! [`lower`] makes pipelines of each, after [`rewrite`] has made it read less, in the order of joins that [`join_order`] chooses,
 //! over the relational [`tree`]: each of these calls only those after it. A part is a [`captured`] node; what stays on the
@@ -10,6 +11,7 @@ pub(crate) mod captured;
 pub(crate) mod cross_joins;
 pub(crate) mod join_order;
 pub(crate) mod lower;
+pub(crate) mod optimize;
 pub(crate) mod options;
 pub(crate) mod overflow;
 pub(crate) mod planner;
@@ -19,3 +21,4 @@ pub(crate) mod table_stats;
 #[cfg(test)]
 mod tests;
 pub(crate) mod tree;
+pub(crate) mod unnest;

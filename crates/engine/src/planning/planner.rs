@@ -17,6 +17,7 @@ use crate::error::IntoHost;
 use crate::execution::exec::TandemExec;
 use crate::planning::capture::capture;
 use crate::planning::captured::Captured;
+use crate::planning::optimize::optimize;
 use crate::planning::options::CaptureOptions;
 use crate::planning::reason::Reason;
 use crate::sql::copy::Redirected;
@@ -58,7 +59,7 @@ pub(crate) async fn plan(
     statement: &Arc<Statement>,
     on_fallback: OnFallback,
 ) -> Result<Planned> {
-    let mut logical = state.optimize(logical)?;
+    let mut logical = optimize(logical, state)?;
     let redirected = match &mut logical {
         LogicalPlan::Copy(copy) => Some(Redirected::new(copy).into_host()?),
         _ => None,

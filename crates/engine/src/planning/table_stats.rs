@@ -16,11 +16,13 @@ pub struct TableStats {
     pub columns: Vec<ColumnStatistics>,
     /// The dictionary of each dictionary column; may be shorter than `fields` where nothing is known.
     pub dictionaries: Vec<Option<Arc<Dictionary>>>,
+    /// Its rows, where they are in memory: conditions can be tried on some.
+    pub rows_at_hand: Option<Arc<Table>>,
 }
 
 impl TableStats {
     /// Returns what a resident table knows of itself.
-    pub fn of(table: &Table) -> TableStats {
+    pub fn of(table: &Arc<Table>) -> TableStats {
         let dictionary = |position: usize| match &table.parts.first()?.columns[position].data {
             Data::Dictionary { dictionary, .. } => Some(dictionary.clone()),
             _ => None,
@@ -30,6 +32,7 @@ impl TableStats {
             fields: table.schema.clone(),
             columns: table.statistics.to_vec(),
             dictionaries: (0..table.schema.len()).map(dictionary).collect(),
+            rows_at_hand: Some(table.clone()),
         }
     }
 }

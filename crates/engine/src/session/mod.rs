@@ -36,6 +36,7 @@ use crate::execution::memory::BudgetPool;
 use crate::execution::staging::{StagedFile, Unfinished};
 use crate::planning::cross_joins::CrossJoins;
 use crate::planning::overflow::{CheckedArithmetic, CheckedConstants};
+use crate::planning::unnest::Unnest;
 use crate::sql::parameters::Parameter;
 use crate::sql::statement::Statement;
 use crate::sql::{run, syntax};
@@ -291,6 +292,7 @@ fn context(
         .with_optimizer_rules(logical.collect())
         .with_physical_optimizer_rules(rules)
         .with_analyzer_rule(Arc::new(CheckedConstants))
+        .with_analyzer_rule(Arc::new(Unnest))
         .with_default_features()
         .build();
     for factory in state.table_factories_mut().values_mut() {

@@ -11,6 +11,7 @@ use datafusion::physical_plan::execute_stream;
 use crate::error::IntoHost;
 use crate::error::translate::ErrorContext;
 use crate::explain::analyze::{explain, explain_analyze, explain_kernel};
+use crate::planning::cross_joins::find_keys_early;
 use crate::planning::planner::{files, plan};
 use crate::session::{Inner, nothing, ready};
 use crate::sql::balance::{LONG, balance};
@@ -55,7 +56,7 @@ async fn dispatch(
         logical = asof::expand(logical)?;
     }
     if nesting::check_plan(&logical).into_host()? > LONG {
-        logical = balance(logical)?;
+        logical = balance(find_keys_early(logical)?)?;
     }
     words.files = files(&logical);
     if let LogicalPlan::Copy(copy) = &logical {

@@ -96,6 +96,7 @@ impl ScanTable {
                 columns: files.statistics(),
                 fields: files.schema().clone(),
                 dictionaries: Vec::new(),
+                rows_at_hand: None,
             },
         }
     }

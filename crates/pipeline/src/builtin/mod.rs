@@ -125,6 +125,8 @@ functions! {
             [Same, Repeated(&Same)] => First, Skipped, "", "the largest argument; NaN is largest";
         Least = 38, "least", sql ["least"], spark [],
             [Same, Repeated(&Same)] => First, Skipped, "", "the smallest argument";
+        SingleRow = 60, "single_row", sql [], spark [],
+            [Integer] => Boolean, Strict, "more than one", "true; of the number of rows of a subquery that stands for a value";
     }
     Date {
         Extract(DateField) = 3, "extract", sql ["date_part"],

@@ -1160,6 +1160,7 @@ pub enum Function {
     BitNot = 57,
     ShiftLeft = 58,
     ShiftRight = 59,
+    SingleRow = 60,
 }
 impl Function {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1228,6 +1229,7 @@ impl Function {
             Self::BitNot => "FUNCTION_BIT_NOT",
             Self::ShiftLeft => "FUNCTION_SHIFT_LEFT",
             Self::ShiftRight => "FUNCTION_SHIFT_RIGHT",
+            Self::SingleRow => "FUNCTION_SINGLE_ROW",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1293,6 +1295,7 @@ impl Function {
             "FUNCTION_BIT_NOT" => Some(Self::BitNot),
             "FUNCTION_SHIFT_LEFT" => Some(Self::ShiftLeft),
             "FUNCTION_SHIFT_RIGHT" => Some(Self::ShiftRight),
+            "FUNCTION_SINGLE_ROW" => Some(Self::SingleRow),
             _ => None,
         }
     }

@@ -10,6 +10,10 @@ use super::{
 };
 use crate::{DateField, Function, Value};
 
+/// What a statement fails with whose subquery gives several rows where one value is asked for.
+pub const SEVERAL_ROWS: &str =
+    "a subquery that stands for a value gave more than one row; aggregate its rows, or add LIMIT 1";
+
 /// Computes a built-in function of values whose types are given.
 ///
 /// # Errors
@@ -75,6 +79,10 @@ pub fn function_with(
             Ok(Value::Integer((ordinal(field, end, from)? - ordinal(field, start, from)?).into()))
         }
         Function::ToDate => to_date(arguments),
+        Function::SingleRow => match integer(arguments, 0)? {
+            ..=1 => Ok(Value::Boolean(true)),
+            _ => Err(Error::input(SEVERAL_ROWS)),
+        },
         Function::Md5 | Function::Sha256 => {
             let bytes = match first {
                 Value::Binary(bytes) => bytes,

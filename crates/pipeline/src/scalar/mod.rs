@@ -26,7 +26,7 @@ pub mod text;
 pub use arithmetic::{arithmetic, negate};
 pub use cast::cast;
 pub use compare::{compare, holds, order, order_nulls};
-pub use function::{function, function_with};
+pub use function::{SEVERAL_ROWS, function, function_with};
 
 #[cfg(test)]
 mod tests;

@@ -141,7 +141,7 @@ impl<'a> Estimator<'a> {
         match node {
             Node::Scan { scan, filters } => {
                 let rows = self.registry.scans[*scan].stats.rows;
-                Estimate { rows: rows * self.conjunction(filters), base: rows.max(1.0) }
+                Estimate { rows: rows * self.filtered(*scan, filters), base: rows.max(1.0) }
             }
             Node::Input { .. } => made(UNKNOWN_ROWS),
             Node::Values { rows, .. } => made(rows.len() as f64),

@@ -14,6 +14,7 @@ mod heuristic;
 mod inequality;
 mod many;
 mod region;
+mod sample;
 mod selectivity;
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ use tandem_pipeline::{
 };
 
 use super::{context::LoweringContext, expression::Scope, literal::literal, typed::Typed};
-use crate::functions::date_field;
+use crate::functions::{SINGLE_ROW, date_field};
 
 impl LoweringContext<'_> {
     /// Lowers a call of a scalar function.
@@ -42,7 +42,9 @@ impl LoweringContext<'_> {
             "to_date" if arguments.len() == 1 => return to_date(arguments),
             _ => {}
         }
-        let function = Function::from_sql(name).ok_or_else(|| format!("the function {name} runs on the host"))?;
+        let own = (name == SINGLE_ROW).then_some(Function::SingleRow);
+        let function =
+            own.or_else(|| Function::from_sql(name)).ok_or_else(|| format!("the function {name} runs on the host"))?;
         let kinds: Vec<Type> = arguments.iter().map(|argument| argument.kind.clone()).collect();
         let given = match function.entry().gives {
             Gives::Int32 => Type::Int32,

@@ -148,6 +148,7 @@ impl LoweringContext<'_> {
             source: scan.source.clone(),
             stats,
             first,
+            tried: Default::default(),
         });
         let all: Vec<ColumnId> = (first..self.registry.columns.len()).collect();
         let mut node = Node::Scan { scan: index, filters: vec![] };

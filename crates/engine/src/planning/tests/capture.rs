@@ -15,6 +15,7 @@ use arrow::datatypes::{DataType, Field as ArrowField, Schema};
 use datafusion::{
     common::TableReference,
     datasource::empty::EmptyTable,
+    execution::SessionState,
     logical_expr::{LogicalPlan, TableSource},
     prelude::SessionContext,
 };
@@ -86,8 +87,13 @@ impl Tables {
         self.context
             .register_table(TableReference::bare(name), Arc::new(EmptyTable::new(Arc::new(Schema::new(arrow)))))
             .unwrap();
-        let stats = TableStats { rows, fields: fields.into(), columns: statistics, dictionaries };
+        let stats = TableStats { rows, fields: fields.into(), columns: statistics, dictionaries, rows_at_hand: None };
         self.stats.insert(name.into(), stats);
+    }
+
+    /// Returns the state of a session that has the tables.
+    pub(crate) fn state(&self) -> SessionState {
+        self.context.state()
     }
 
     pub(crate) async fn unoptimized(&self, sql: &str) -> LogicalPlan {

@@ -3,4 +3,5 @@
 mod capture;
 mod graphs;
 mod lower;
+mod optimize;
 mod rewrite;

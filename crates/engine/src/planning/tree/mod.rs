@@ -6,6 +6,7 @@
 pub(crate) mod node;
 mod visit;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use datafusion::{
@@ -13,6 +14,7 @@ use datafusion::{
     logical_expr::{LogicalPlan, TableSource},
 };
 use tandem_column::{ColumnStatistics, Dictionary, Type};
+use tandem_pipeline::Expr;
 
 use crate::planning::{reason::Reason, table_stats::TableStats};
 use node::ColumnId;
@@ -41,6 +43,9 @@ pub(crate) struct ScanInfo {
     pub stats: TableStats,
     /// The id of its first column; the others follow.
     pub first: ColumnId,
+    /// The conditions that were tried on some of its rows, and the share that passed: asked again and again while
+    /// planning.
+    pub tried: RefCell<Vec<(Vec<Expr>, Option<f64>)>>,
 }
 
 /// A sub-plan that the host runs.

@@ -30,7 +30,7 @@ pub(crate) fn may_fail(expr: &Expr) -> bool {
             Expr::Call { .. } => true,
             // The others fail of constants that are not lowered, or of results of gigabytes.
             Expr::Function { function, .. } => {
-                matches!(function, Function::Power | Function::SplitPart | Function::ToDate)
+                matches!(function, Function::Power | Function::SplitPart | Function::ToDate | Function::SingleRow)
             }
             _ => false,
         }
