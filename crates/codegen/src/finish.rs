@@ -181,7 +181,12 @@ impl Finish<'_> {
         declare(ROWS_COUNT);
         for accumulator in accumulators {
             match *accumulator {
-                AccumulatorWords::Count(_) | AccumulatorWords::FloatSum { .. } | AccumulatorWords::Moments { .. } => {}
+                AccumulatorWords::Count(_)
+                | AccumulatorWords::FloatSum { .. }
+                | AccumulatorWords::Spread { .. }
+                | AccumulatorWords::Pairs { .. }
+                | AccumulatorWords::Elsewhere => {}
+                AccumulatorWords::Bits { low, high, .. } => [low].into_iter().chain(high).for_each(&mut declare),
                 AccumulatorWords::Sum { sum: at, .. } | AccumulatorWords::Best { best: at, .. } => declare(at),
                 AccumulatorWords::WideSum { low, high, .. } | AccumulatorWords::WideBest { low, high, .. } => {
                     declare(low);
@@ -204,7 +209,15 @@ impl Finish<'_> {
     fn fold(&mut self, accumulator: &AccumulatorWords) {
         let mut add = |at: usize| self.text.line(format!("n{at} += group[{at}];"));
         match *accumulator {
-            AccumulatorWords::Count(_) | AccumulatorWords::Moments { .. } => {}
+            AccumulatorWords::Count(_)
+            | AccumulatorWords::Spread { .. }
+            | AccumulatorWords::Pairs { .. }
+            | AccumulatorWords::Elsewhere => {}
+            AccumulatorWords::Bits { low, high, by, .. } => {
+                for at in [low].into_iter().chain(high) {
+                    self.text.line(format!("n{at} {}= group[{at}];", by.sign()));
+                }
+            }
             AccumulatorWords::Sum { sum, .. } => add(sum),
             AccumulatorWords::WideSum { low, high, .. } => {
                 add(low);
@@ -267,7 +280,14 @@ impl Finish<'_> {
             AccumulatorWords::Sum { .. } | AccumulatorWords::WideSum { .. } | AccumulatorWords::LimbSum { .. } => {
                 self.total(aggregate, argument, accumulator, &count, null)?;
             }
-            _ => return Err(Error::unsupported("a variance is finished by the CPU")),
+            AccumulatorWords::Bits { low, high: None, .. } => self.put(&format!("n{low}"), false, null),
+            AccumulatorWords::Bits { low, high: Some(high), .. } => {
+                self.put(&format!("wide_from(n{high}, (u64)n{low})"), true, null);
+            }
+            AccumulatorWords::FloatSum { .. }
+            | AccumulatorWords::Spread { .. }
+            | AccumulatorWords::Pairs { .. }
+            | AccumulatorWords::Elsewhere => return Err(Error::unsupported("the aggregate is finished by the CPU")),
         }
         Ok(())
     }

@@ -8,6 +8,13 @@ use crate::{Binding, HashKey, KeyOf, TextBase, kernel::Generator};
 impl Generator<'_> {
     /// Returns a pointer to the row's group of a hash table.
     pub(crate) fn hashed_group(&mut self, keys: &[HashKey], width: usize) -> Result<String> {
+        let place = self.hashed_place(keys)?;
+        self.text.line(format!("GLOBAL i64 *const group = table + (u64){place} * {width};"));
+        Ok("group".into())
+    }
+
+    /// Returns the place of the row's group in a hash table.
+    pub(crate) fn hashed_place(&mut self, keys: &[HashKey]) -> Result<String> {
         let mut values: Vec<(KeyOf, String)> = Vec::with_capacity(keys.len());
         for key in keys {
             if !values.iter().any(|(of, _)| *of == key.of) {
@@ -36,9 +43,7 @@ impl Generator<'_> {
             let mask = self.group_mask();
             before = Some(self.place_or_full(&format!("group_place({numbers}, {mask}, {value})")));
         }
-        let place = before.unwrap_or_default();
-        self.text.line(format!("GLOBAL i64 *const group = table + (u64){place} * {width};"));
-        Ok("group".into())
+        Ok(before.unwrap_or_default())
     }
 
     fn group_mask(&mut self) -> String {

@@ -5,10 +5,10 @@ use tandem_pipeline::SlotId;
 use tandem_plan::{Action, Body, PhysicalStep};
 
 use crate::{
-    AccumulatorWords, Binding, ColumnLayout, KernelLanguage, KernelSink, ROWS_COUNT, Traits,
+    AccumulatorWords, Binding, ColumnLayout, KernelLanguage, KernelSink, NO_CENTER, ROWS_COUNT, Traits, ValueGroups,
     expression::Term,
     groups::{GroupLookup, GroupPlace},
-    rows::RowColumn,
+    rows::{RowColumn, RowOrder},
     text::{Text, either},
 };
 
@@ -71,6 +71,11 @@ impl KernelOutput {
                 }
                 AccumulatorWords::WideBest { low, high, smallest, .. } => {
                     (group[low], group[high]) = if smallest { (-1, i64::MAX) } else { (0, i64::MIN) };
+                }
+                AccumulatorWords::Spread { center, .. } => group[center] = NO_CENTER,
+                AccumulatorWords::Pairs { first, .. } => group[first..first + 2].fill(NO_CENTER),
+                AccumulatorWords::Bits { low, high, by, .. } => {
+                    [low].into_iter().chain(high).for_each(|at| group[at] = by.none());
                 }
                 _ => {}
             }
@@ -163,9 +168,29 @@ pub(crate) fn generate_from(input: KernelInput<'_>, unmatched: Option<usize>) ->
             let accumulators = generator.groups(&rows, GroupLookup::Hashed(keys), aggregates)?;
             ("pipeline", generator.text.take_body(), KernelOutput::Groups { groups: None, accumulators })
         }
+        KernelSink::Values { groups, aggregate } => {
+            let writes = generator.text.writes();
+            let groups = match groups {
+                ValueGroups::Places(keys) => GroupLookup::Array(keys, 0),
+                ValueGroups::Hashed(keys) => GroupLookup::Hashed(keys),
+            };
+            let ordinals = generator.values(&rows, groups, aggregate)?;
+            let write = generator.text.take_body();
+            generator.count_values(&rows, aggregate)?;
+            let count = generator.text.take_body();
+            ("rows", either(&writes, &write, &count), KernelOutput::Rows { columns: Vec::new(), ordinals })
+        }
         KernelSink::Rows { values, order } => {
             let writes = generator.text.writes();
-            let (columns, ordinals) = generator.rows(&rows, values, order)?;
+            let (columns, ordinals) = generator.rows(&rows, values, RowOrder::By(order))?;
+            let write = generator.text.take_body();
+            generator.count(&rows)?;
+            let count = generator.text.take_body();
+            ("rows", either(&writes, &write, &count), KernelOutput::Rows { columns, ordinals })
+        }
+        KernelSink::Partition { keys, parts, values } => {
+            let writes = generator.text.writes();
+            let (columns, ordinals) = generator.rows(&rows, values, RowOrder::Partition(keys, *parts))?;
             let write = generator.text.take_body();
             generator.count(&rows)?;
             let count = generator.text.take_body();
@@ -206,8 +231,12 @@ pub(crate) struct Uses {
 }
 
 /// Words that the functions of larger parts of the prelude have in their names, or their types.
-const PARTS: [(&str, &[&str]); 3] =
-    [("WIDE", &["wide", "WIDE", "limb"]), ("TEXT", &["text"]), ("DATES", &["_of", "add_months"])];
+const PARTS: [(&str, &[&str]); 4] = [
+    ("WIDE", &["wide", "WIDE", "limb"]),
+    ("TEXT", &["text"]),
+    ("DATES", &["_of", "add_months"]),
+    ("PARTITIONS", &["hash_"]),
+];
 
 /// Writes what stands before a kernel.
 pub(crate) fn prelude(target: KernelLanguage, uses: Uses, kernel: &str) -> String {
@@ -296,7 +325,7 @@ impl<'f> Generator<'f> {
             let test = self.test(set)?;
             self.text.line(format!("KEEP_ROWS(row, {test});"));
         }
-        let writes = matches!(self.input.sink, KernelSink::Rows { .. });
+        let writes = !matches!(self.input.sink, KernelSink::Groups { .. } | KernelSink::Hashed { .. });
         self.text.open(if writes { "SHORT FOR_LISTED(at) {" } else { "FOR_LISTED(at) {" });
         self.text.line("const u32 row = listed[at];");
         self.loops += 1;

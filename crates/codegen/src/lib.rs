@@ -8,19 +8,25 @@
 
 #![forbid(unsafe_code)]
 
+mod accumulators;
+mod contribution;
 mod expression;
 mod finish;
 mod groups;
 mod hash_key;
 mod hashed;
+mod held;
 mod kernel;
 mod mapping;
 mod operators;
+mod partition;
 mod probe;
 mod read;
 mod rows;
 mod sink;
 mod slice;
+mod sorted;
+mod spread;
 mod text;
 mod unmatched;
 
@@ -34,7 +40,7 @@ pub use kernel::{GeneratedKernel, KernelInput, KernelOutput, generate};
 pub use mapping::Mapping;
 pub use operators::{operator, operators};
 pub use rows::RowColumn;
-pub use sink::{AccumulatorWords, KernelSink, MOST_HALVES, OrderKey, ROWS_COUNT};
+pub use sink::{AccumulatorWords, BitOperation, KernelSink, MOST_HALVES, NO_CENTER, OrderKey, ROWS_COUNT, ValueGroups};
 pub use slice::{MOST_SLICE, TextBase, slice_bounds};
 pub use unmatched::generate_unmatched;
 

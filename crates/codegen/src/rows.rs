@@ -39,6 +39,15 @@ pub enum RowColumn {
     Same(usize),
 }
 
+/// What tells the order that rows are wanted in.
+#[derive(Clone, Copy)]
+pub(crate) enum RowOrder<'f> {
+    /// Keys among their values; none for any order.
+    By(&'f [OrderKey]),
+    /// The hash of keys, for so many partitions.
+    Partition(&'f [Expr], usize),
+}
+
 impl<'f> Generator<'f> {
     /// Writes what writes the rows that are left, each work-item from its own place on; returns their columns
     /// and how many ordinals there are.
@@ -46,7 +55,7 @@ impl<'f> Generator<'f> {
         &mut self,
         rows: &str,
         values: &'f [Expr],
-        order: &[OrderKey],
+        order: RowOrder<'f>,
     ) -> Result<(Vec<RowColumn>, usize)> {
         let counts = self.counts();
         self.text.line(format!("u32 place = {counts};"));
@@ -77,6 +86,14 @@ impl<'f> Generator<'f> {
             terms.push(term);
         }
         let mut ordinals = 0;
+        let order = match order {
+            RowOrder::By(order) => order,
+            RowOrder::Partition(keys, parts) => {
+                self.partition_ordinal(keys, parts)?;
+                ordinals += 1;
+                &[]
+            }
+        };
         for key in order {
             let same = match columns[key.value] {
                 RowColumn::Same(same) => same,
@@ -217,7 +234,7 @@ impl<'f> Generator<'f> {
     }
 
     /// Returns the work-item's count: first of the rows it keeps, then of those that earlier ones keep.
-    fn counts(&mut self) -> String {
+    pub(crate) fn counts(&mut self) -> String {
         let remark = "rows kept by each work-item, then where each begins to write";
         let counts = self.text.argument(Binding::Counts, "GLOBAL u32 *", "counts", remark);
         let from = self.text.argument(Binding::CountsFrom, "const u32", "from", "where this part's counts begin");

@@ -24,6 +24,22 @@ pub enum KernelSink {
         /// What is computed for each.
         aggregates: Vec<PlannedAggregate>,
     },
+    /// The values that contribute to an aggregate, each with the place of its group, as ordinals: they are sorted then.
+    Values {
+        /// What tells groups apart.
+        groups: ValueGroups,
+        /// The aggregate.
+        aggregate: Box<PlannedAggregate>,
+    },
+    /// The rows that are left, by the hash of keys.
+    Partition {
+        /// The keys.
+        keys: Vec<Expr>,
+        /// How many partitions there are.
+        parts: usize,
+        /// One column for each.
+        values: Vec<Expr>,
+    },
     /// The rows that are left, with these values each.
     Rows {
         /// One column for each.
@@ -31,6 +47,15 @@ pub enum KernelSink {
         /// The order that they are wanted in; none for any order.
         order: Vec<OrderKey>,
     },
+}
+
+/// What tells the groups apart that values are sorted by.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ValueGroups {
+    /// Places of an array; no key for one group.
+    Places(Vec<GroupKey>),
+    /// Places of a hash table.
+    Hashed(Vec<HashKey>),
 }
 
 /// One key of an order.
@@ -108,15 +133,78 @@ pub enum AccumulatorWords {
         /// The smallest, rather than the largest.
         smallest: bool,
     },
-    /// The mean of floats, the sum of their squared differences from it, and the count.
-    Moments {
-        /// Where the mean is.
-        mean: usize,
-        /// Where the sum of squares is.
+    /// The moments of floats around one of them, their center: see `spread.rs`.
+    Spread {
+        /// Where the center is.
+        center: usize,
+        /// Where the sum of differences from it is.
+        sum: usize,
+        /// Where the sum of their squares is.
         squares: usize,
-        /// Where the count is, which is of this aggregate alone.
+        /// Where the count is.
         count: usize,
     },
+    /// The moments of pairs of floats around one of each: centers of y and x, sums of differences, of squares, and of products.
+    Pairs {
+        /// Where the center of y is; the others follow in this order.
+        first: usize,
+        /// Where the count is.
+        count: usize,
+    },
+    /// Combined bits of integers.
+    Bits {
+        /// Where the lower 64 bits are.
+        low: usize,
+        /// Where the higher 64 bits are, of 128-bit values.
+        high: Option<usize>,
+        /// Where the count is.
+        count: usize,
+        /// How they are combined.
+        by: BitOperation,
+    },
+    /// Nothing: it is computed of other rows, as those of distinct values, or of rows in order.
+    Elsewhere,
+}
+
+/// How bits of integers are combined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BitOperation {
+    /// Those that all have.
+    And,
+    /// Those that any has.
+    Or,
+    /// Those that an odd number has.
+    Xor,
+}
+
+/// What a center is before the first value: the bits of −0, which no center is.
+pub const NO_CENTER: i64 = i64::MIN;
+/// How many numbers there are of the moments of pairs.
+pub(crate) const PAIR_NUMBERS: usize = 7;
+
+impl BitOperation {
+    /// Returns what combines with any bits to these.
+    pub fn none(self) -> i64 {
+        if self == BitOperation::And { -1 } else { 0 }
+    }
+
+    /// Returns the operator in C.
+    pub(crate) fn sign(self) -> &'static str {
+        match self {
+            BitOperation::And => "&",
+            BitOperation::Or => "|",
+            BitOperation::Xor => "^",
+        }
+    }
+
+    /// Returns the name of what combines bits in a table.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            BitOperation::And => "BITS_AND",
+            BitOperation::Or => "BITS_OR",
+            BitOperation::Xor => "BITS_XOR",
+        }
+    }
 }
 
 impl AccumulatorWords {
@@ -130,7 +218,10 @@ impl AccumulatorWords {
             | AccumulatorWords::FloatSum { count, .. }
             | AccumulatorWords::Best { count, .. }
             | AccumulatorWords::WideBest { count, .. }
-            | AccumulatorWords::Moments { count, .. } => count,
+            | AccumulatorWords::Spread { count, .. }
+            | AccumulatorWords::Pairs { count, .. }
+            | AccumulatorWords::Bits { count, .. } => count,
+            AccumulatorWords::Elsewhere => ROWS_COUNT,
         }
     }
 
@@ -144,7 +235,10 @@ impl AccumulatorWords {
             }
             AccumulatorWords::LimbSum { first, count } => count.max(first + 3),
             AccumulatorWords::Best { best, count, .. } => best.max(count),
-            AccumulatorWords::Moments { mean, squares, count } => mean.max(squares).max(count),
+            AccumulatorWords::Spread { center, sum, squares, count } => center.max(sum).max(squares).max(count),
+            AccumulatorWords::Pairs { first, count } => count.max(first + PAIR_NUMBERS - 1),
+            AccumulatorWords::Bits { low, high, count, .. } => low.max(high.unwrap_or(low)).max(count),
+            AccumulatorWords::Elsewhere => ROWS_COUNT,
         }
     }
 }

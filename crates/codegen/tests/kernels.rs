@@ -73,7 +73,16 @@ fn sum(argument: usize, narrow: bool) -> PlannedAggregate {
 
 fn planned(aggregate: Aggregate, narrow: bool) -> PlannedAggregate {
     let (argument, second) = (Type::Null, Type::Null);
-    PlannedAggregate { aggregate, argument, second, narrow, total: false, counted_by: None, dictionary: None }
+    PlannedAggregate {
+        aggregate,
+        argument,
+        second,
+        narrow,
+        total: false,
+        of_states: false,
+        counted_by: None,
+        dictionary: None,
+    }
 }
 
 fn code(width: usize) -> tandem_column::Result<ColumnLayout> {

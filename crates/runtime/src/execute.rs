@@ -7,7 +7,6 @@ use std::{
     time::Instant,
 };
 
-use tandem_codegen::KernelSink;
 use tandem_column::{Class, Error, Field, Result, Table};
 use tandem_cpu::{Contents, Contribution, Job, PipelineOutput, Reservation, Settings, VectorSelector, Worker};
 use tandem_pipeline::{Pipeline, PipelineId, Query, Sink, Slot, Source, Swapped};
@@ -15,7 +14,7 @@ use tandem_plan::{Build, Outline, Planning, SinkPlan};
 
 use crate::{
     Accelerator, DeviceMetrics, PipelineMetrics, QueryMetrics, RowProgress, Runtime,
-    device::{kernel_sink, share},
+    device::{DeviceSink, device_sink, share},
 };
 
 /// The rows that a query's sources name.
@@ -241,7 +240,7 @@ impl Running<'_> {
         })?;
         let sink = match devices.is_empty() {
             true => Err(Error::unsupported("no device was asked for")),
-            false => kernel_sink(&physical, &table),
+            false => device_sink(&physical, &table),
         };
         Ok(Ready { job: Job::new(physical, table, &self.options.settings), sink })
     }
@@ -363,8 +362,8 @@ impl Running<'_> {
 /// A pipeline ready to run in any place.
 struct Ready {
     job: Job,
-    /// What a kernel's rows end in, or why there is no kernel.
-    sink: Result<KernelSink>,
+    /// What rows end in on a device, or why there is no kernel.
+    sink: Result<DeviceSink>,
 }
 
 impl Runtime {

@@ -64,7 +64,7 @@ impl Generator<'_> {
     }
 
     /// Looks an expression that gives text up by the code of a word.
-    fn text_by_word(&mut self, expr: &Expr, word: &Term, kind: Type) -> Result<Option<Term>> {
+    pub(crate) fn text_by_word(&mut self, expr: &Expr, word: &Term, kind: Type) -> Result<Option<Term>> {
         let Some(words) = word.words else { return Ok(None) };
         let mapping = Mapping::of(expr, words, &word.kind);
         let nullable = may_be_null(&mapping, word);

@@ -36,6 +36,7 @@ OF_FLOATS(double)
     type BUILT_IN atomic_add(volatile space type *, type); \
     type BUILT_IN atomic_or(volatile space type *, type); \
     type BUILT_IN atomic_and(volatile space type *, type); \
+    type BUILT_IN atomic_xor(volatile space type *, type); \
     type BUILT_IN atomic_min(volatile space type *, type); \
     type BUILT_IN atomic_max(volatile space type *, type); \
     type BUILT_IN atomic_cmpxchg(volatile space type *, type, type);

@@ -52,6 +52,17 @@ FUNCTION u32 group_place(GLOBAL u64 *numbers, u32 mask, u64 number) {
     return 0xffffffffu;
 }
 
+#ifdef PARTITIONS
+// The hash by which rows are divided: a part of the pipeline language.
+FUNCTION u64 hash_mixed(u64 hash) {
+    hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93UL;
+    hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93UL;
+    return hash ^ hash >> 32;
+}
+FUNCTION u64 hash_null(u64 hash) { return hash_mixed(hash ^ 0xa0761d6478bd642fUL); }
+FUNCTION u64 hash_integer(u64 hash, i64 value) { return hash_mixed((hash << 5 | hash >> 59) ^ (u64)value); }
+#endif
+
 // Entries of a key in a hashed build: its bucket's are neighbours, in the order of their keys.
 FUNCTION u32 find_hashed(GLOBAL const u32 *starts, GLOBAL const u64 *keys, u32 bits, u64 key, u32 *end) {
     const u32 bucket = bits == 0 ? 0 : (u32)(HASH(key) >> (64 - bits)), last = starts[bucket + 1];
@@ -194,6 +205,12 @@ FUNCTION wide wide_floor_to(wide a, wide unit) {
     return rest.high < 0 ? wide_subtract(toward_zero, unit) : toward_zero;
 }
 FUNCTION wide wide_ceil_to(wide a, wide unit) { return wide_negate(wide_floor_to(wide_negate(a), unit)); }
+#ifdef PARTITIONS
+FUNCTION u64 hash_wide(u64 hash, wide a) {
+    const u64 low = hash_integer(hash, (i64)a.low);
+    return a.high == (i64)a.low >> 63 ? low : hash_integer(low, a.high);
+}
+#endif
 #define KEEP_WIDE(at_low, at_high, value, sign) \
     if (wide_order(value, wide_from(*(at_high), (u64)*(at_low))) sign 0) { \
         *(at_low) = (i64)(value).low; \
@@ -221,14 +238,16 @@ FUNCTION wide wide_from_f64(f64 value) {
 #endif
 #endif
 #ifdef FP64
-// One more value of a mean and of the squared differences from it.
-FUNCTION void add_moments(GLOBAL i64 *count, GLOBAL i64 *mean, GLOBAL i64 *squares, f64 value) {
-    const f64 before = value - AS_F64(*mean);
-    *count += 1;
-    const f64 after = AS_F64(*mean) + before / (f64)*count;
-    *mean = AS_I64(after);
-    *squares = AS_I64(AS_F64(*squares) + before * (value - after));
+// The center of a group's moments: the first value to come. −0 stands for none, so that no center is −0.
+#define NO_CENTER (-0x7fffffffffffffffL - 1)
+#define REGISTER_CENTER(center, value) AS_F64((center) == NO_CENTER ? (center) = AS_I64((value) + 0.0) : (center))
+#ifdef ATOM64
+FUNCTION f64 atomic_center(GLOBAL i64 *place, f64 value) {
+    const i64 own = AS_I64(value + 0.0), seen = (i64)EXCHANGE_IF((GLOBAL u64 *)place, (u64)NO_CENTER, (u64)own);
+    return AS_F64(seen == NO_CENTER ? own : seen);
 }
+#define ATOMIC_CENTER(place, value) atomic_center(place, value)
+#endif
 #endif
 
 #ifdef TEXT
@@ -258,6 +277,19 @@ FUNCTION u64 text_word(text a, u64 from) {
     for (u64 i = from; i < from + 8; i++) word = word << 8 | (u64)(i < a.length ? a.bytes[i] : 0);
     return word;
 }
+#ifdef PARTITIONS
+FUNCTION u64 hash_text(u64 hash, text a) {
+    hash = hash_integer(hash, (i64)a.length);
+    for (u64 from = 0; from + 8 <= a.length; from += 8) {
+        u64 word = 0;
+        for (u64 i = 0; i < 8; i++) word |= (u64)a.bytes[from + i] << (8 * i);
+        hash = hash_integer(hash, (i64)word);
+    }
+    u64 last = 0;
+    for (u64 i = a.length / 8 * 8; i < a.length; i++) last |= (u64)a.bytes[i] << (8 * (i % 8));
+    return hash_integer(hash, (i64)last);
+}
+#endif
 FUNCTION int text_equal(text a, text b) { return a.length == b.length && text_order(a, b) == 0; }
 // Bytes that continue a character of UTF-8 are 10xxxxxx.
 FUNCTION u64 text_characters(text a) {

@@ -23,6 +23,15 @@ typedef double f64;
 #define ATOMIC_OR_32(place, value) atomicOr((place), (u32)(value))
 #define ATOMIC_AND_32(place, value) atomicAnd((place), (u32)(value))
 #define RAISE(flag) atomicOr((flag), 1)
+// Bits of one half do not change those of the other.
+#define ATOMIC_BITS(name, place, value) \
+    do { \
+        name((u32 *)(place), (u32)(value)); \
+        name((u32 *)(place) + 1, (u32)((u64)(value) >> 32)); \
+    } while (0)
+#define ATOMIC_BITS_AND(place, value) ATOMIC_BITS(atomicAnd, place, value)
+#define ATOMIC_BITS_OR(place, value) ATOMIC_BITS(atomicOr, place, value)
+#define ATOMIC_BITS_XOR(place, value) ATOMIC_BITS(atomicXor, place, value)
 #define ATOMIC_LEAST_32(place, value) atomicMin((u32 *)(place), (u32)(value))
 #define ATOMIC_MOST_32(place, value) atomicMax((u32 *)(place), (u32)(value))
 #define EXCHANGE_IF_32(place, expected, value) atomicCAS((u32 *)(place), (u32)(expected), (u32)(value))
@@ -49,6 +58,10 @@ FUNCTION void add_words(u32 *words, u64 value) {
 #define LEAST_32 ATOMIC_LEAST_32
 #define MOST_32 ATOMIC_MOST_32
 #define ADD_F64 ATOMIC_ADD_F64
+#define CENTER ATOMIC_CENTER
+#define BITS_AND ATOMIC_BITS_AND
+#define BITS_OR ATOMIC_BITS_OR
+#define BITS_XOR ATOMIC_BITS_XOR
 // A table of a block's own.
 #define LOCAL
 #define LOCAL_TABLE(name, numbers) __shared__ i64 name[numbers]
@@ -60,3 +73,7 @@ FUNCTION void add_words(u32 *words, u64 value) {
 #define LOCAL_LEAST_32 ATOMIC_LEAST_32
 #define LOCAL_MOST_32 ATOMIC_MOST_32
 #define LOCAL_ADD_F64 ATOMIC_ADD_F64
+#define LOCAL_CENTER ATOMIC_CENTER
+#define LOCAL_BITS_AND ATOMIC_BITS_AND
+#define LOCAL_BITS_OR ATOMIC_BITS_OR
+#define LOCAL_BITS_XOR ATOMIC_BITS_XOR

@@ -39,6 +39,15 @@ typedef double f64;
 #define ATOMIC_LEAST_32(place, value) atomic_min((volatile GLOBAL u32 *)(place), (u32)(value))
 #define ATOMIC_MOST_32(place, value) atomic_max((volatile GLOBAL u32 *)(place), (u32)(value))
 #define EXCHANGE_IF_32(place, expected, value) atomic_cmpxchg((volatile GLOBAL u32 *)(place), expected, value)
+// Bits of one half do not change those of the other.
+#define ATOMIC_BITS(name, space, place, value) \
+    do { \
+        name((volatile space u32 *)(place), (u32)(value)); \
+        name((volatile space u32 *)(place) + 1, (u32)((u64)(value) >> 32)); \
+    } while (0)
+#define ATOMIC_BITS_AND(place, value) ATOMIC_BITS(atomic_and, GLOBAL, place, value)
+#define ATOMIC_BITS_OR(place, value) ATOMIC_BITS(atomic_or, GLOBAL, place, value)
+#define ATOMIC_BITS_XOR(place, value) ATOMIC_BITS(atomic_xor, GLOBAL, place, value)
 #define RAISE(flag) atomic_or((volatile GLOBAL i32 *)(flag), 1)
 #ifdef ATOM64
 #define ATOMIC_ADD(place, value) atom_add((volatile GLOBAL i64 *)(place), (i64)(value))
@@ -140,6 +149,10 @@ FUNCTION void add_words(volatile GLOBAL u32 *words, u64 value) {
 #define LEAST(place, value) (*(place) = min(*(place), (i64)(value)))
 #define MOST(place, value) (*(place) = max(*(place), (i64)(value)))
 #define ADD_F64(place, value) (*(GLOBAL f64 *)(place) += (value))
+#define CENTER(place, value) REGISTER_CENTER(*(place), value)
+#define BITS_AND(place, value) (*(place) &= (i64)(value))
+#define BITS_OR(place, value) (*(place) |= (i64)(value))
+#define BITS_XOR(place, value) (*(place) ^= (i64)(value))
 #else
 // Work-items take rows in turn and share one table.
 #define FOR_ROWS(row, rows) for (u32 row = ITEM; row < (rows); row += ITEMS)
@@ -149,6 +162,10 @@ FUNCTION void add_words(volatile GLOBAL u32 *words, u64 value) {
 #define LEAST_32 ATOMIC_LEAST_32
 #define MOST_32 ATOMIC_MOST_32
 #define ADD_F64 ATOMIC_ADD_F64
+#define CENTER ATOMIC_CENTER
+#define BITS_AND ATOMIC_BITS_AND
+#define BITS_OR ATOMIC_BITS_OR
+#define BITS_XOR ATOMIC_BITS_XOR
 // A table of a group of work-items' own.
 #define LOCAL __local
 #define LOCAL_TABLE(name, numbers) __local i64 name[numbers]
@@ -156,6 +173,9 @@ FUNCTION void add_words(volatile GLOBAL u32 *words, u64 value) {
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #define LOCAL_LEAST_32(place, value) atomic_min((volatile LOCAL u32 *)(place), (u32)(value))
 #define LOCAL_MOST_32(place, value) atomic_max((volatile LOCAL u32 *)(place), (u32)(value))
+#define LOCAL_BITS_AND(place, value) ATOMIC_BITS(atomic_and, LOCAL, place, value)
+#define LOCAL_BITS_OR(place, value) ATOMIC_BITS(atomic_or, LOCAL, place, value)
+#define LOCAL_BITS_XOR(place, value) ATOMIC_BITS(atomic_xor, LOCAL, place, value)
 #ifdef ATOM64
 #define LOCAL_ADD(place, value) atom_add((volatile LOCAL i64 *)(place), (i64)(value))
 #define LOCAL_LEAST(place, value) atom_min((volatile LOCAL i64 *)(place), (i64)(value))
@@ -166,6 +186,11 @@ void local_add_f64(volatile LOCAL i64 *place, f64 value) {
     while ((seen = atom_cmpxchg(place, before, as_long(as_double(before) + value))) != before) before = seen;
 }
 #define LOCAL_ADD_F64(place, value) local_add_f64((volatile LOCAL i64 *)(place), (value))
+f64 local_center(volatile LOCAL i64 *place, f64 value) {
+    const i64 own = as_long(value + 0.0), seen = atom_cmpxchg(place, as_long(-0.0), own);
+    return as_double(seen == as_long(-0.0) ? own : seen);
+}
+#define LOCAL_CENTER(place, value) local_center((volatile LOCAL i64 *)(place), (value))
 #endif
 #else
 FUNCTION void add_local_words(volatile LOCAL u32 *words, u64 value) {

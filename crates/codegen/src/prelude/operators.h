@@ -96,6 +96,17 @@ KERNEL void gather_8(GLOBAL const u8 *values, GLOBAL const u32 *order, const u32
     FOR_ROWS(i, count) out[i] = values[order[i]];
 }
 
+// Where the rows of each group begin and end among all, which are in the order of their groups.
+KERNEL void find_segments(
+    GLOBAL const u64 *groups, GLOBAL const u32 *order, const u32 count, GLOBAL u32 *starts, GLOBAL u32 *ends)
+{
+    FOR_ROWS(i, count) {
+        const u64 group = groups[order[i]];
+        if (i == 0 || groups[order[i - 1]] != group) starts[group] = i;
+        if (i + 1 == count || groups[order[i + 1]] != group) ends[group] = i + 1;
+    }
+}
+
 // Groups as they are before their first row.
 KERNEL void fill_groups(GLOBAL i64 *table, GLOBAL const i64 *group, const u32 width, const u32 numbers) {
     FOR_ROWS(i, numbers) table[i] = group[i % width];

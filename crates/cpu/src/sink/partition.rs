@@ -1,8 +1,8 @@
 //! Rows by the hash of their keys, for an exchange: those of one partition next to each other, partition after partition.
 
-use std::{rc::Rc, sync::Arc};
+use std::{borrow::Borrow, iter, rc::Rc, sync::Arc};
 
-use tandem_column::Result;
+use tandem_column::{Error, Result, Type};
 use tandem_pipeline::{UserFunction, partition};
 use tandem_plan::sink::PartitionPlan;
 
@@ -22,13 +22,19 @@ pub(super) struct PartitionSink {
 
 impl SinkOperator for PartitionSink {
     fn state(&self) -> Contents {
-        Contents::Rows(Rows::new(self.plan.kinds.clone(), &self.memory, "the rows of partitions"))
+        // The number of a row's partition comes first.
+        let kinds = iter::once(Type::Int64).chain(self.plan.kinds.iter().cloned());
+        Contents::Rows(Rows::new(kinds.collect(), &self.memory, "the rows of partitions"))
     }
 
     fn consume(&self, contents: &mut Contents, frame: &Frame<'_>, morsel: usize) -> Result<()> {
         let keys = self.plan.keys.iter().map(|key| evaluate::evaluate(key, frame, &self.functions));
+        let hashes = hashes(&keys.collect::<Result<Vec<_>>>()?, frame.count());
+        let numbers = hashes.into_iter().map(|hash| partition::part(hash, self.plan.parts) as i64);
+        let numbers = Rc::new(Vector { values: Values::Int(numbers.collect()), valid: None });
         let output = self.plan.output.iter().map(|slot| frame.vector(*slot));
-        contents.rows()?.push(morsel, frame.count(), &keys.chain(output).collect::<Result<Vec<Rc<Vector>>>>()?)
+        let vectors = iter::once(Ok(numbers)).chain(output).collect::<Result<Vec<Rc<Vector>>>>()?;
+        contents.rows()?.push(morsel, frame.count(), &vectors)
     }
 
     fn finish(&self, contents: Vec<Contents>, finishing: &Finishing<'_>) -> Result<PipelineOutput> {
@@ -36,9 +42,11 @@ impl SinkOperator for PartitionSink {
         let mut parts: Vec<Vec<Chunk>> = (0..self.plan.parts).map(|_| Vec::new()).collect();
         for chunk in in_order(rows) {
             let mut of_part = vec![Vec::new(); self.plan.parts];
-            let (keys, output) = chunk.vectors.split_at(self.plan.keys.len());
-            for (row, hash) in hashes(keys, chunk.rows).into_iter().enumerate() {
-                of_part[partition::part(hash, self.plan.parts)].push(row as u32);
+            let Some((Vector { values: Values::Int(numbers), .. }, output)) = chunk.vectors.split_first() else {
+                return Err(Error::internal("rows of partitions come with the numbers of theirs"));
+            };
+            for (row, number) in numbers.iter().enumerate() {
+                of_part[*number as usize].push(row as u32);
             }
             for (chunks, rows) in parts.iter_mut().zip(of_part).filter(|(_, rows)| !rows.is_empty()) {
                 let vectors = output.iter().map(|vector| vector.take(&rows)).collect();
@@ -52,9 +60,10 @@ impl SinkOperator for PartitionSink {
 }
 
 /// Returns the hash of each row's keys.
-pub(super) fn hashes(keys: &[Vector], rows: usize) -> Vec<u64> {
+pub(super) fn hashes(keys: &[impl Borrow<Vector>], rows: usize) -> Vec<u64> {
     let mut hashes = vec![partition::SEED; rows];
     for key in keys {
+        let key: &Vector = key.borrow();
         match (&key.values, &key.valid) {
             (Values::Int(values), None) => take(&mut hashes, values, |value| *value),
             (Values::Float(values), None) => take(&mut hashes, values, |value| value.to_bits() as i64),

@@ -78,6 +78,8 @@ pub struct PlannedAggregate {
     pub narrow: bool,
     /// Every row of a group contributes, so that no count of those that do is needed.
     pub total: bool,
+    /// It is computed of states that a partial aggregation left.
+    pub of_states: bool,
     /// The aggregate that counts the same rows: an earlier one, where every row contributes to both.
     pub counted_by: Option<usize>,
     /// What codes of the argument stand for, if it has codes.
@@ -226,7 +228,8 @@ impl AggregatePlan {
             let total = aggregate.filter.is_none() && domain.is_some_and(|d| !d.nullable) && !keys.is_empty();
             let dictionary = domain.and_then(|domain| domain.dictionary.clone());
             let (aggregate, counted_by) = (aggregate.clone(), None);
-            Ok(PlannedAggregate { aggregate, argument, second, narrow, total, counted_by, dictionary })
+            let of_states = phase == Phase::Final;
+            Ok(PlannedAggregate { aggregate, argument, second, narrow, total, of_states, counted_by, dictionary })
         });
         let mut aggregates = aggregates.collect::<Result<Vec<_>>>()?;
         share_counts(&mut aggregates, phase);

@@ -47,7 +47,7 @@ impl SinkPlan {
             SinkPlan::Build(plan) => plan.keys.iter().cloned().chain(slots(&plan.payload)).collect(),
             SinkPlan::Sort(plan) => plan.collected().map(Expr::Slot).collect(),
             SinkPlan::Materialize(plan) => slots(&plan.output),
-            SinkPlan::Partition(plan) => plan.keys.iter().cloned().chain(slots(&plan.output)).collect(),
+            SinkPlan::Partition(plan) => slots(&plan.output),
             SinkPlan::Window(plan) => slots(&plan.collected),
             SinkPlan::Aggregate(_) => Vec::new(),
         }
@@ -69,8 +69,11 @@ impl SinkPlan {
     pub fn first_output(&self) -> usize {
         match self {
             SinkPlan::Sort(plan) => plan.keys.len(),
-            SinkPlan::Partition(plan) => plan.keys.len(),
-            SinkPlan::Build(_) | SinkPlan::Aggregate(_) | SinkPlan::Materialize(_) | SinkPlan::Window(_) => 0,
+            SinkPlan::Build(_)
+            | SinkPlan::Aggregate(_)
+            | SinkPlan::Materialize(_)
+            | SinkPlan::Partition(_)
+            | SinkPlan::Window(_) => 0,
         }
     }
 

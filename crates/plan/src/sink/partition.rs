@@ -12,13 +12,13 @@ pub struct PartitionPlan {
     pub parts: usize,
     /// The slots that come out.
     pub output: Vec<SlotId>,
-    /// The types of keys, then of output.
+    /// The types of output.
     pub kinds: Vec<Type>,
 }
 
 impl PartitionPlan {
     pub(crate) fn new(keys: &[Expr], parts: usize, output: &[SlotId], slots: &[Slot]) -> PartitionPlan {
-        let kinds = keys.iter().map(|key| key.kind(slots)).chain(output.iter().map(|slot| slots[*slot].kind.clone()));
-        PartitionPlan { keys: keys.to_vec(), parts: parts.max(1), output: output.to_vec(), kinds: kinds.collect() }
+        let kinds = output.iter().map(|slot| slots[*slot].kind.clone()).collect();
+        PartitionPlan { keys: keys.to_vec(), parts: parts.max(1), output: output.to_vec(), kinds }
     }
 }

@@ -1,22 +1,24 @@
 //! Groups from a device: tables of numbers, one or one for each work-item, read back and added up.
 
 use arrow_buffer::i256;
-use tandem_codegen::{AccumulatorWords, HashKey, KernelOutput, KernelSink, KeyOf, MOST_HALVES, ROWS_COUNT};
+use tandem_codegen::{AccumulatorWords, HashKey, KernelOutput, KernelSink, MOST_HALVES, ROWS_COUNT};
 use tandem_column::{Buffer, Error, Repr, Result, from_float_order};
-use tandem_cpu::{Best, Contribution, Job, Partial};
+use tandem_cpu::{Best, Contribution, Groups, Job, Partial};
 use tandem_device::{Argument, Memory, Shape};
-use tandem_pipeline::{SlotId, scalar::aggregate::Moments};
+use tandem_pipeline::{
+    SlotId,
+    scalar::{aggregate::Moments, pairs::PairMoments},
+};
 use tandem_plan::{
     SinkPlan,
     sink::{AggregatePlan, PlannedAggregate},
 };
 
 use super::{
-    hashed::HashedGroups,
-    launch::{DeviceRun, ReadBack, numbers},
+    hashed::{HashedGroups, texts_of},
+    launch::{DeviceRun, Goal, ReadBack, numbers},
     operators::small,
     unmatched::Piece,
-    values::Origins,
 };
 
 /// The most memory for tables of groups.
@@ -24,7 +26,7 @@ const TABLE_BYTES: usize = 256 << 20;
 /// Places of the first hash table that is tried.
 const FIRST_PLACES: usize = 1 << 17;
 /// How much larger the next one is.
-const GROWTH: usize = 8;
+pub(super) const GROWTH: usize = 8;
 
 impl DeviceRun<'_> {
     /// Counts groups over all parts and adds them to the contribution.
@@ -41,7 +43,8 @@ impl DeviceRun<'_> {
             outputs.first_table = small(lane * of_lane)?;
             Ok(())
         })?;
-        let counted = GroupTables { output: output.clone(), table, places: groups, tables, hashed: None };
+        let counted =
+            GroupTables { output: output.clone(), table, places: groups, tables, hashed: None, goal: self.goal };
         self.keep_or_add(counted, into)
     }
 
@@ -61,14 +64,11 @@ impl DeviceRun<'_> {
             KernelSink::Hashed { keys, .. } => keys.clone(),
             _ => Vec::new(),
         };
-        let texts = keys.iter().filter_map(|key| if let KeyOf::Text(slot) = key.of { Some(slot) } else { None });
-        let texts: Vec<SlotId> = texts.collect();
+        let texts = texts_of(&keys);
         // A place of the group's table, one of each of the other tables.
         let of_place = (width + HashKey::numbers(&keys) + texts.len()) * 8;
         let pieces = self.pieces();
-        // Texts of one part are told apart by where they lie in it.
-        let runs: Vec<&[Piece]> = if texts.is_empty() { vec![&pieces] } else { pieces.chunks(1).collect() };
-        for run in runs {
+        for run in self.runs_of(&keys, &pieces) {
             self.hashed_run(output, (&keys, &texts), of_place, run, into)?;
         }
         Ok(())
@@ -83,39 +83,28 @@ impl DeviceRun<'_> {
         pieces: &[Piece],
         into: &mut Contribution,
     ) -> Result<()> {
-        let (width, most) = (output.group_width(), TABLE_BYTES / of_place);
-        let rows: usize = pieces.iter().map(|piece| self.rows_of(*piece)).sum();
-        let mut places = (2 * rows).next_power_of_two().clamp(64, FIRST_PLACES);
+        let width = output.group_width();
+        let mut places = self.first_places(pieces);
         loop {
-            if places > most {
-                return Err(Error::unsupported(format!("the groups take more than {TABLE_BYTES} bytes on the device")));
-            }
+            check_bytes(places * of_place)?;
             self.describe(self.shape(), &format!("a hash table of {places} groups, {width} numbers each"));
             let table = self.empty_groups(output, places)?;
-            let mut empty = || self.filled(places * 8, 0xff);
-            let numbers = (0..HashKey::numbers(keys)).map(|_| empty()).collect::<Result<Vec<_>>>()?;
-            let texts = texts.iter().map(|slot| Ok((*slot, empty()?))).collect::<Result<Vec<_>>>()?;
-            let full = self.allocate(4)?;
-            self.queue.fill(&full, 0, 4, 0, &[])?;
             self.outputs.groups = Some(table.clone());
-            self.outputs.numbers = numbers.last().cloned();
-            self.outputs.earlier = numbers[..numbers.len() - 1].to_vec();
-            self.outputs.texts = texts.clone();
-            self.outputs.mask = small(places - 1)?;
-            self.outputs.full = Some(full.clone());
+            let hashed = self.empty_hash_table((keys, texts), places, pieces)?;
             self.launch_each(pieces, (self.shape(), self.lanes()), |_, _, _| Ok(()))?;
-            let mut flag = [0; 4];
-            self.read(&full, 0, &mut flag)?;
-            if flag != [0; 4] {
+            if self.is_full()? {
                 places *= GROWTH;
                 continue;
             }
-            let in_words = !self.accelerator.traits.int64_atomics;
-            let part = if let [Piece::Part(part)] = pieces { Some(*part) } else { None };
-            let hashed = Some(HashedGroups { numbers, keys: keys.to_vec(), texts, part, in_words });
-            let counted = GroupTables { output: output.clone(), table, places, tables: 1, hashed };
-            return self.keep_or_add(counted, into);
+            let (output, goal, hashed) = (output.clone(), self.goal, Some(hashed));
+            return self.keep_or_add(GroupTables { output, table, places, tables: 1, hashed, goal }, into);
         }
+    }
+
+    /// Returns how many places the first hash table has that is tried for the groups of some pieces.
+    pub(super) fn first_places(&self, pieces: &[Piece]) -> usize {
+        let rows: usize = pieces.iter().map(|piece| self.rows_of(*piece)).sum();
+        (2 * rows).next_power_of_two().clamp(64, FIRST_PLACES)
     }
 
     /// Makes a table of groups as they are before their first row.
@@ -139,9 +128,7 @@ impl DeviceRun<'_> {
     /// Chooses how many work-items run, and on how many lanes, so that tables of so many bytes have room.
     fn group_shape(&self, bytes: usize) -> Result<(Shape, usize)> {
         let (mut shape, lanes) = (self.shape(), self.lanes());
-        if bytes > TABLE_BYTES {
-            return Err(Error::unsupported(format!("the groups take more than {TABLE_BYTES} bytes on the device")));
-        }
+        check_bytes(bytes)?;
         if !self.accelerator.traits.chunked {
             return Ok((shape, lanes));
         }
@@ -162,6 +149,8 @@ pub(super) struct GroupTables {
     pub(super) tables: usize,
     /// What tells hashed groups apart; groups of arrays are told apart by their places.
     hashed: Option<HashedGroups>,
+    /// Whose groups they are.
+    goal: Goal,
 }
 
 impl GroupTables {
@@ -176,27 +165,41 @@ impl GroupTables {
         from.extend(hashed.map(|memory| (memory, 0, self.places * 8)));
         let mut found = read(&from)?.into_iter();
         let counted = numbers(&found.next().unwrap_or_default());
+        let Contribution { contents, rows, .. } = into;
+        let plan: &AggregatePlan = plan;
+        let (plan, groups) = match self.goal {
+            Goal::Distinct(at) => (&*plan.distinct[at].rows, contents.groups()?.distinct(at)),
+            _ => {
+                // Those of other passes are the same.
+                *rows += counted.chunks_exact(width).map(|numbers| numbers[ROWS_COUNT] as u64).sum::<u64>();
+                (plan, contents.groups()?)
+            }
+        };
         let Some(hashed) = &self.hashed else {
             for table in counted.chunks_exact(self.places * width) {
                 let met = table.chunks_exact(width).enumerate().filter(|(_, numbers)| numbers[ROWS_COUNT] != 0);
                 for (group, numbers) in met {
-                    into.contents.groups()?.meet(group);
-                    add_group(into, plan, group, numbers, accumulators)?;
+                    groups.meet(group);
+                    add_group(groups, plan, group, numbers, accumulators)?;
                 }
             }
             return Ok(());
         };
-        let mut tables = found.map(|bytes| numbers(&bytes));
-        let (met, found) = hashed.numbers_of(&tables.by_ref().take(hashed.numbers.len()).collect::<Vec<_>>());
-        let texts: Vec<Vec<i64>> = tables.collect();
-        let origins = Origins { physical: job.physical(), table: job.table() };
-        let keys = hashed.key_vectors(plan, origins, &found, &texts)?;
-        let groups = into.contents.groups()?.number(&keys, met.len());
-        for (place, group) in met.iter().zip(groups) {
+        let tables: Vec<Vec<i64>> = found.map(|bytes| numbers(&bytes)).collect();
+        let (met, numbered) = hashed.number_groups(plan, job, &tables, groups)?;
+        for (place, group) in met.iter().zip(numbered) {
             let numbers = &counted[place * width..(place + 1) * width];
-            add_group(into, plan, group as usize, numbers, accumulators)?;
+            add_group(groups, plan, group as usize, numbers, accumulators)?;
         }
-        into.contents.groups()?.reserve()
+        groups.reserve()
+    }
+}
+
+/// Checks that tables of groups have room.
+fn check_bytes(bytes: usize) -> Result<()> {
+    match bytes > TABLE_BYTES {
+        true => Err(Error::unsupported(format!("the groups take more than {TABLE_BYTES} bytes on the device"))),
+        false => Ok(()),
     }
 }
 
@@ -205,7 +208,7 @@ impl GroupTables {
 /// # Errors
 /// Unsupported for a group with more rows than lower halves of sums, of 32 bits, add up in 63.
 fn add_group(
-    into: &mut Contribution,
+    groups: &mut Groups,
     plan: &AggregatePlan,
     group: usize,
     numbers: &[i64],
@@ -216,18 +219,19 @@ fn add_group(
     if numbers[ROWS_COUNT] > MOST_HALVES && accumulators.iter().any(in_halves) {
         return Err(Error::unsupported("a group has too many rows for sums of a device"));
     }
-    into.rows += numbers[ROWS_COUNT] as u64;
-    let groups = into.contents.groups()?;
     for (at, (places, planned)) in accumulators.iter().zip(&plan.aggregates).enumerate() {
-        groups.add(at, group, partial(numbers, places, planned));
+        if let Some(partial) = partial(numbers, places, planned) {
+            groups.add(at, group, partial);
+        }
     }
     Ok(())
 }
 
-/// Reads one aggregate of a group from its numbers.
-fn partial<'p>(numbers: &[i64], places: &AccumulatorWords, planned: &'p PlannedAggregate) -> Partial<'p> {
+/// Reads one aggregate of a group from its numbers; `None` if they do not have it.
+fn partial<'p>(numbers: &[i64], places: &AccumulatorWords, planned: &'p PlannedAggregate) -> Option<Partial<'p>> {
     let count = numbers[places.count()];
-    match *places {
+    let float = |at: usize| f64::from_bits(numbers[at] as u64);
+    Some(match *places {
         AccumulatorWords::Count(_) => Partial::Count(count),
         AccumulatorWords::Sum { sum, .. } => Partial::Sum { sum: i256::from_i128(numbers[sum].into()), count },
         AccumulatorWords::WideSum { low, high, .. } => {
@@ -256,9 +260,31 @@ fn partial<'p>(numbers: &[i64], places: &AccumulatorWords, planned: &'p PlannedA
             let value = i128::from(numbers[high]) << 64 | i128::from(numbers[low] as u64);
             Partial::Best { best: Best::Wide(value), count }
         }
-        AccumulatorWords::Moments { mean, squares, .. } => {
-            let (mean, squares) = (f64::from_bits(numbers[mean] as u64), f64::from_bits(numbers[squares] as u64));
+        AccumulatorWords::Spread { center, sum, squares, .. } => {
+            let (mean, squares) = around_mean((float(center), float(sum), float(squares)), count);
             Partial::Moments(Moments { count, mean, squares })
         }
-    }
+        AccumulatorWords::Pairs { first, .. } => {
+            let of = |axis: usize| (float(first + axis), float(first + 2 + axis), float(first + 4 + axis));
+            let ((mean_y, squares_y), (mean_x, squares_x)) = (around_mean(of(0), count), around_mean(of(1), count));
+            let products = float(first + 6) - of(0).1 * (of(1).1 / count as f64);
+            Partial::Pairs(PairMoments { count, mean_y, mean_x, squares_y, squares_x, products })
+        }
+        AccumulatorWords::Bits { low, high, .. } => {
+            let bits = match high {
+                Some(high) => i128::from(numbers[high]) << 64 | i128::from(numbers[low] as u64),
+                None => numbers[low].into(),
+            };
+            Partial::Bits { bits, count }
+        }
+        AccumulatorWords::Elsewhere => return None,
+    })
+}
+
+/// Returns the mean of values and their squared differences from it, of sums of differences from one of them.
+fn around_mean((center, sum, squares): (f64, f64, f64), count: i64) -> (f64, f64) {
+    let mean = sum / count as f64;
+    let around = squares - sum * mean;
+    // What rounding leaves of equal squares is no spread.
+    (center + mean, if around < 0.0 { 0.0 } else { around })
 }

@@ -2,14 +2,19 @@
 
 use std::rc::Rc;
 
-use tandem_codegen::{HashKey, KeyOf, PLACE_BITS};
+use tandem_codegen::{HashKey, KeyOf, PLACE_BITS, TextBase};
 use tandem_column::{Error, Repr, Result, Type};
-use tandem_cpu::{Groups, Values, Vector};
+use tandem_cpu::{Groups, Job, Values, Vector};
 use tandem_device::Memory;
 use tandem_pipeline::{Expr, SlotId};
 use tandem_plan::{Origin, sink::AggregatePlan};
 
-use super::values::{Origins, valid};
+use super::{
+    launch::DeviceRun,
+    operators::small,
+    unmatched::Piece,
+    values::{Origins, valid},
+};
 
 /// What tells the groups of a hash table apart.
 #[derive(Clone, Debug)]
@@ -26,14 +31,71 @@ pub(super) struct HashedGroups {
     pub(super) in_words: bool,
 }
 
+/// Returns the slots whose texts tell groups apart.
+pub(super) fn texts_of(keys: &[HashKey]) -> Vec<SlotId> {
+    keys.iter().filter_map(|key| if let KeyOf::Text(slot) = key.of { Some(slot) } else { None }).collect()
+}
+
+impl DeviceRun<'_> {
+    /// Divides pieces into those whose groups are told apart in one hash table: texts of the source by where they lie in a part.
+    pub(super) fn runs_of<'p>(&self, keys: &[HashKey], pieces: &'p [Piece]) -> Vec<&'p [Piece]> {
+        let of_part = |slot: SlotId| {
+            matches!(TextBase::of(&Expr::Slot(slot), self.body()), Some(TextBase::Stored(Origin::Column(_))))
+        };
+        if texts_of(keys).into_iter().any(of_part) { pieces.chunks(1).collect() } else { vec![pieces] }
+    }
+
+    /// Makes a hash table of no groups yet, for launches over some pieces.
+    pub(super) fn empty_hash_table(
+        &mut self,
+        (keys, texts): (&[HashKey], &[SlotId]),
+        places: usize,
+        pieces: &[Piece],
+    ) -> Result<HashedGroups> {
+        let mut empty = || self.filled(places * 8, 0xff);
+        let numbers = (0..HashKey::numbers(keys)).map(|_| empty()).collect::<Result<Vec<_>>>()?;
+        let texts = texts.iter().map(|slot| Ok((*slot, empty()?))).collect::<Result<Vec<_>>>()?;
+        self.outputs.numbers = numbers.last().cloned();
+        self.outputs.earlier = numbers[..numbers.len() - 1].to_vec();
+        self.outputs.texts = texts.clone();
+        self.outputs.mask = small(places - 1)?;
+        self.outputs.full = Some(self.filled(4, 0)?);
+        let in_words = !self.accelerator.traits.int64_atomics;
+        let part = if let [Piece::Part(part)] = pieces { Some(*part) } else { None };
+        Ok(HashedGroups { numbers, keys: keys.to_vec(), texts, part, in_words })
+    }
+
+    /// Tells whether some row found no place in the hash table.
+    pub(super) fn is_full(&mut self) -> Result<bool> {
+        let Some(full) = self.outputs.full.clone() else { return Ok(false) };
+        Ok(self.read_places(&full, 1)? != [0])
+    }
+}
+
 impl HashedGroups {
-    /// Returns all tables, in the order in which [`Self::numbers_of`] and [`Self::key_vectors`] want them.
+    /// Finds the places that have a group in the tables that were read, and the number of each among other groups of the same plan.
+    pub(super) fn number_groups(
+        &self,
+        plan: &AggregatePlan,
+        job: &Job,
+        tables: &[Vec<i64>],
+        groups: &mut Groups,
+    ) -> Result<(Vec<usize>, Vec<u32>)> {
+        let (numbers, texts) = tables.split_at(self.numbers.len());
+        let (met, found) = self.numbers_of(numbers);
+        let origins = Origins { physical: job.physical(), table: job.table() };
+        let keys = self.key_vectors(plan, origins, &found, texts)?;
+        let numbered = groups.number(&keys, met.len());
+        Ok((met, numbered))
+    }
+
+    /// Returns all tables, in the order in which [`Self::number_groups`] wants them.
     pub(super) fn memories(&self) -> impl Iterator<Item = &Memory> {
         self.numbers.iter().chain(self.texts.iter().map(|(_, memory)| memory))
     }
 
     /// Finds the places that have a group, and for each of its numbers, that of every such place.
-    pub(super) fn numbers_of(&self, tables: &[Vec<i64>]) -> (Vec<usize>, Vec<Vec<u64>>) {
+    fn numbers_of(&self, tables: &[Vec<i64>]) -> (Vec<usize>, Vec<Vec<u64>>) {
         let number = |stored: i64| if self.in_words { number_of_words(stored as u64) } else { stored as u64 };
         let Some((last, earlier)) = tables.split_last() else { return Default::default() };
         let met = last.iter().map(|stored| number(*stored)).enumerate().filter(|(_, number)| *number != u64::MAX);
@@ -50,7 +112,7 @@ impl HashedGroups {
     }
 
     /// Returns the key values of groups, from the numbers that stand for them.
-    pub(super) fn key_vectors(
+    fn key_vectors(
         &self,
         plan: &AggregatePlan,
         origins: Origins<'_>,

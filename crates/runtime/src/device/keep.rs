@@ -3,7 +3,7 @@
 
 use std::{rc::Rc, sync::Arc};
 
-use tandem_codegen::{Binding, KernelOutput, RowColumn};
+use tandem_codegen::{AccumulatorWords, Binding, KernelOutput, RowColumn};
 use tandem_column::{
     AlignedVec, Bitmap, Class, Codes, Column, ColumnStatistics, Data, Dictionary, Error, Part, Remote, RemoteForm,
     Repr, Result, Table, Type,
@@ -18,7 +18,7 @@ use super::{
     build::{Numbers, codes},
     data::HeldColumn,
     groups::GroupTables,
-    launch::DeviceRun,
+    launch::{DeviceRun, Goal},
     operators::small,
     rows::DeviceRows,
     streams,
@@ -30,8 +30,10 @@ impl DeviceRun<'_> {
     pub(super) fn keep_groups(&mut self, counted: &GroupTables, into: &mut Contribution) -> Result<bool> {
         let GroupTables { output, places, tables, .. } = counted;
         // States of a partial aggregation come back: the CPU finishes them.
-        let finished = matches!(&self.job.physical().sink, SinkPlan::Aggregate(plan) if plan.phase == Phase::Single);
-        if !finished || !self.may_stay(places * tables * output.group_width() * 8) {
+        let finished = matches!(&self.job.physical().sink, SinkPlan::Aggregate(plan) if plan.phase != Phase::Partial);
+        // What other passes compute is put together by the CPU.
+        let alone = self.goal == Goal::Sink && !output.accumulators().contains(&AccumulatorWords::Elsewhere);
+        if !finished || !alone || !self.may_stay(places * tables * output.group_width() * 8) {
             return Ok(false);
         }
         let kept = self.finish_groups(output, *places, *tables).and_then(|rows| match rows {
@@ -105,7 +107,7 @@ impl DeviceRun<'_> {
         let shape = self.shape();
         let items = shape.groups * shape.items;
         let (counts, failed) = (self.allocate(items * 4)?, self.filled(4, 0)?);
-        let mut rows = DeviceRows { count: 0, columns, values: Vec::new(), nulls: Vec::new(), ordinals: Vec::new() };
+        let mut rows = DeviceRows { columns, ..DeviceRows::default() };
         for writes in [false, true] {
             if writes {
                 rows.count = self.scan(&counts, items)?;

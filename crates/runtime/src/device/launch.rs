@@ -4,14 +4,16 @@ use std::collections::{HashMap, hash_map::Entry};
 use std::mem;
 use std::sync::Arc;
 
-use tandem_codegen::{Binding, ColumnLayout, GeneratedKernel, KernelOutput, KernelSink, SECTOR, Traits};
+use tandem_codegen::{
+    AccumulatorWords, Binding, ColumnLayout, GeneratedKernel, KernelOutput, KernelSink, SECTOR, Traits,
+};
 use tandem_column::{Buffer, Column, Data, Error, Part, Repr, Result};
 use tandem_cpu::{Contribution, Job};
 use tandem_device::{Event, Kernel, Memory, Program, Queue, Shape};
 use tandem_plan::{Body, SinkPlan, sink::BuildPlan};
 
 use super::{
-    Accelerator, DeviceMetrics, Traffic, Transfer,
+    Accelerator, DeviceMetrics, DeviceSink, Traffic, Transfer,
     bind::{Outputs, SharedArguments, arguments},
     data::HeldColumn,
     share::Share,
@@ -37,6 +39,7 @@ pub(super) struct DeviceRun<'r> {
     pub(super) accelerator: &'r Arc<Accelerator>,
     pub(super) job: &'r Job,
     pub(super) sink: &'r KernelSink,
+    pub(super) goal: Goal,
     pub(super) parts: Vec<usize>,
     /// These are all parts of the job: what is sorted or laid out here needs no merging.
     pub(super) whole: bool,
@@ -69,24 +72,58 @@ pub(super) struct DeviceRun<'r> {
     reads: Vec<(Arc<Column>, usize, usize)>,
 }
 
+/// What a pass over the rows is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Goal {
+    /// What the pipeline's sink holds, but for what other passes compute.
+    Sink,
+    /// The distinct values of aggregates: which of [`AggregatePlan::distinct`].
+    Distinct(usize),
+    /// What is picked from values in order: which of the aggregates.
+    Values(usize),
+}
+
+/// Computes a share of a job: the first pass, and those that its aggregates need besides.
 pub(super) fn run(
     accelerator: &Arc<Accelerator>,
     job: &Job,
-    sink: &KernelSink,
+    sink: &DeviceSink,
     share: Share,
 ) -> Result<(Contribution, DeviceMetrics)> {
-    let whole = share == Share::Whole;
+    let mut into = job.contribution();
+    let (mut metrics, accumulators) = pass(accelerator, job, (&sink.first, Goal::Sink), &share, &mut into)?;
+    let distinct = sink.distinct.iter().enumerate().map(|(at, sink)| (sink, Goal::Distinct(at)));
+    let left = |at: &usize| accumulators.get(*at) == Some(&AccumulatorWords::Elsewhere);
+    let values = sink.values.iter().filter(|(at, _)| left(at)).map(|(at, sink)| (sink, Goal::Values(*at)));
+    for goal in distinct.chain(values) {
+        let (mut more, _) = pass(accelerator, job, goal, &share, &mut into)?;
+        // It is named already.
+        more.names.clear();
+        metrics.add(more);
+    }
+    Ok((into, metrics))
+}
+
+/// Takes a share of the rows through kernels once; says what was done, and what groups hold.
+fn pass(
+    accelerator: &Arc<Accelerator>,
+    job: &Job,
+    (sink, goal): (&KernelSink, Goal),
+    share: &Share,
+    into: &mut Contribution,
+) -> Result<(DeviceMetrics, Vec<AccumulatorWords>)> {
     // Where parts are shared, which build rows have met no row is known when all parts are done.
     let (parts, last) = match share {
         Share::Whole => (job.physical().parts(), true),
-        Share::Parts(parts) => (parts, false),
+        Share::Parts(parts) => (parts.clone(), false),
         Share::Unmatched => (Vec::new(), true),
     };
     let mut run = DeviceRun {
         accelerator,
         job,
         sink,
-        whole,
+        goal,
+        whole: *share == Share::Whole,
         parts,
         unmatched: Vec::new(),
         kernels: Vec::new(),
@@ -105,38 +142,26 @@ pub(super) fn run(
         not_launched: Vec::new(),
         reads: Vec::new(),
     };
-    let mut contribution = job.contribution();
+    into.unmatched = last;
     if last {
         run.unmatched = run.find_unmatched();
     }
-    if !run.pieces().is_empty() {
-        run.compile()?;
-        run.compile_unmatched()?;
-        run.prepare()?;
-        match run.kernels[0].0.output.clone() {
-            output @ KernelOutput::Groups { .. } => run.groups(&output, &mut contribution)?,
-            KernelOutput::Rows { .. } => match &job.physical().sink {
-                SinkPlan::Build(plan) if run.whole && is_laid_out_here(plan) => run.build(&mut contribution, plan)?,
-                _ => run.rows(&mut contribution)?,
-            },
-        }
-        // What is kept for later pipelines is there for every queue, and whatever failed has failed here.
-        run.queue.finish()?;
-        run.check_failed()?;
-        if !last {
-            run.matched()?;
-        }
-        let (kernels, copies) = (times::spans(&run.events), times::spans(&run.copies));
-        run.metrics.kernels = times::sum(&kernels);
-        run.metrics.copies = times::sum(&copies);
-        run.metrics.overlapped = times::overlap(&kernels, &copies);
-        run.save_later();
-        for (column, read, bytes) in run.reads.iter().filter(|_| accelerator.settings.transfer == Transfer::Auto) {
-            accelerator.columns.note(column, *read, *bytes);
-        }
+    if run.pieces().is_empty() {
+        return Ok((run.metrics, Vec::new()));
     }
-    contribution.unmatched = last;
-    Ok((contribution, run.metrics))
+    run.compile()?;
+    run.compile_unmatched()?;
+    run.prepare()?;
+    let output = run.kernels[0].0.output.clone();
+    match (&output, goal, &job.physical().sink) {
+        (KernelOutput::Groups { .. }, ..) => run.groups(&output, into)?,
+        (_, Goal::Values(aggregate), SinkPlan::Aggregate(plan)) => run.values(plan, aggregate, into)?,
+        (_, _, SinkPlan::Partition(plan)) => run.partition(plan.parts, into)?,
+        (_, _, SinkPlan::Build(plan)) if run.whole && is_laid_out_here(plan) => run.build(into, plan)?,
+        _ => run.rows(into)?,
+    }
+    run.end(last)?;
+    Ok((run.metrics, output.accumulators().to_vec()))
 }
 
 impl DeviceRun<'_> {
@@ -154,6 +179,26 @@ impl DeviceRun<'_> {
                 }
             };
             self.kernel_of.insert(Piece::Part(part), at);
+        }
+        Ok(())
+    }
+
+    /// Waits for what is under way, and counts it; nothing is left to do but for what comes after the `last` row.
+    fn end(&mut self, last: bool) -> Result<()> {
+        // What is kept for later pipelines is there for every queue, and whatever failed has failed here.
+        self.queue.finish()?;
+        self.check_failed()?;
+        if !last {
+            self.matched()?;
+        }
+        let (kernels, copies) = (times::spans(&self.events), times::spans(&self.copies));
+        self.metrics.kernels = times::sum(&kernels);
+        self.metrics.copies = times::sum(&copies);
+        self.metrics.overlapped = times::overlap(&kernels, &copies);
+        self.save_later();
+        let accelerator = self.accelerator;
+        for (column, read, bytes) in self.reads.iter().filter(|_| accelerator.settings.transfer == Transfer::Auto) {
+            accelerator.columns.note(column, *read, *bytes);
         }
         Ok(())
     }

@@ -14,12 +14,14 @@ mod hashed;
 mod keep;
 mod launch;
 mod operators;
+mod partition;
 mod prepare;
 mod programs;
 mod rows;
 mod settings;
 mod share;
 mod sink;
+mod sorted;
 mod streams;
 mod times;
 mod trusted;
@@ -52,7 +54,7 @@ pub use devices::{DeviceOptions, Devices};
 pub use programs::ProgramMetrics;
 pub use settings::{DeviceSettings, Transfer};
 pub(crate) use share::{Share, share};
-pub(crate) use sink::kernel_sink;
+pub(crate) use sink::{DeviceSink, device_sink};
 
 /// Options of OpenCL's compilers. Warnings would go to standard error; the oldest standard compiles soonest.
 const OPENCL_OPTIONS: &str = "-w -cl-std=CL1.2";
@@ -299,7 +301,7 @@ impl Accelerator {
     pub(crate) fn run(
         self: &Arc<Self>,
         job: &Job,
-        sink: &KernelSink,
+        sink: &DeviceSink,
         share: Share,
     ) -> Result<(Contribution, DeviceMetrics)> {
         self.check()?;

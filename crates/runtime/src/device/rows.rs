@@ -1,8 +1,10 @@
 //! Rows from a device: counted in all parts, their places summed up, written, put in order, and only then read back.
 
+use std::{iter, rc::Rc};
+
 use tandem_codegen::{KernelOutput, RowColumn};
 use tandem_column::{Error, Result};
-use tandem_cpu::{Contribution, Job};
+use tandem_cpu::{Contribution, Job, Values, Vector};
 use tandem_device::Memory;
 use tandem_plan::SinkPlan;
 
@@ -18,7 +20,7 @@ use super::{
 type Columns = Vec<Option<Memory>>;
 
 /// The rows of some parts on the device.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct DeviceRows {
     pub(super) count: usize,
     pub(super) columns: Vec<RowColumn>,
@@ -27,6 +29,8 @@ pub(super) struct DeviceRows {
     /// Null flags.
     pub(super) nulls: Vec<Option<Memory>>,
     pub(super) ordinals: Vec<Memory>,
+    /// How many rows each partition has, if they are in the order of such.
+    pub(super) partitions: Option<Vec<usize>>,
 }
 
 impl DeviceRun<'_> {
@@ -45,14 +49,7 @@ impl DeviceRun<'_> {
             let order = self.sort(&rows.ordinals, rows.count)?;
             let beyond = rows.count.saturating_sub(wanted);
             rows.count -= beyond;
-            for (memory, column) in rows.values.iter_mut().zip(&rows.columns) {
-                if let Some(memory) = memory {
-                    *memory = self.gather(memory, &order, rows.count, width(*column))?;
-                }
-            }
-            for memory in rows.nulls.iter_mut().flatten() {
-                *memory = self.gather(memory, &order, rows.count, 1)?;
-            }
+            self.put_in_order(&mut rows, &order)?;
             if !self.keep_sorted(into, &rows)? {
                 self.bring(into, &self.homes(), rows, true)?;
             }
@@ -70,13 +67,30 @@ impl DeviceRun<'_> {
                 return Ok(());
             }
             let rows = self.compute(&[piece])?;
-            let homes = match piece {
-                Piece::Part(part) => vec![part],
-                Piece::Unmatched(_) => self.home().into_iter().collect(),
-            };
             if rows.count > 0 {
-                self.bring(into, &homes, rows, false)?;
+                self.bring(into, &self.homes_of(piece), rows, false)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Returns the parts that rows of a piece are of.
+    pub(super) fn homes_of(&self, piece: Piece) -> Vec<usize> {
+        match piece {
+            Piece::Part(part) => vec![part],
+            Piece::Unmatched(_) => self.home().into_iter().collect(),
+        }
+    }
+
+    /// Puts rows in an order, all or the first of them.
+    pub(super) fn put_in_order(&mut self, rows: &mut DeviceRows, order: &Memory) -> Result<()> {
+        for (memory, column) in rows.values.iter_mut().zip(&rows.columns) {
+            if let Some(memory) = memory {
+                *memory = self.gather(memory, order, rows.count, width(*column))?;
+            }
+        }
+        for memory in rows.nulls.iter_mut().flatten() {
+            *memory = self.gather(memory, order, rows.count, 1)?;
         }
         Ok(())
     }
@@ -118,7 +132,7 @@ impl DeviceRun<'_> {
             self.outputs.writes = true;
             self.launch_each(pieces, (shape, lanes), counts_from)?;
         }
-        Ok(DeviceRows { count, columns, values, nulls, ordinals })
+        Ok(DeviceRows { count, columns, values, nulls, ordinals, partitions: None })
     }
 
     /// Allocates the values of columns, and null flags that are 0.
@@ -169,7 +183,12 @@ impl DeviceRows {
         read: ReadBack<'_>,
     ) -> Result<()> {
         let columns = self.read(&(0..self.columns.len()).collect::<Vec<_>>(), read)?;
-        let vectors = Origins { physical: job.physical(), table: job.table() }.vectors(parts, columns)?;
+        let mut vectors = Origins { physical: job.physical(), table: job.table() }.vectors(parts, columns)?;
+        if let Some(partitions) = &self.partitions {
+            // The number of a row's partition comes first.
+            let numbers = partitions.iter().enumerate().flat_map(|(number, rows)| iter::repeat_n(number as i64, *rows));
+            vectors.insert(0, Rc::new(Vector { values: Values::Int(numbers.collect()), valid: None }));
+        }
         // Rows are as those of the part's first morsel, so that they come out in the order of the source.
         let first = parts.first().copied().unwrap_or(0);
         let morsels = &job.physical().morsels;

@@ -5,11 +5,10 @@
 
 use std::{panic::resume_unwind, sync::Arc, thread};
 
-use tandem_codegen::KernelSink;
 use tandem_column::Result;
 use tandem_cpu::{Contribution, Job};
 
-use super::{Accelerator, DeviceMetrics};
+use super::{Accelerator, DeviceMetrics, DeviceSink};
 
 /// What one device is to compute of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,12 +29,15 @@ pub(crate) fn share(
     devices: &[Arc<Accelerator>],
     id: usize,
     job: &Job,
-    sink: &KernelSink,
+    sink: &DeviceSink,
 ) -> Result<(Vec<Contribution>, DeviceMetrics)> {
     let mut working: Vec<&Arc<Accelerator>> = devices.iter().filter(|accelerator| !accelerator.is_lost()).collect();
     if working.is_empty() {
         // It says that it failed.
         working = vec![&devices[0]];
+    }
+    if sink.is_indivisible() {
+        working = vec![working[id % working.len()]];
     }
     let shares =
         working.iter().copied().zip(divide(&job.physical().parts(), job.table().parts.len(), working.len(), id));
@@ -80,7 +82,7 @@ fn divide(parts: &[usize], count: usize, devices: usize, turn: usize) -> Vec<Vec
 
 impl DeviceMetrics {
     /// Adds what another device did.
-    fn add(&mut self, other: DeviceMetrics) {
+    pub(super) fn add(&mut self, other: DeviceMetrics) {
         self.names.extend(other.names);
         self.launches += other.launches;
         self.bytes_to += other.bytes_to;

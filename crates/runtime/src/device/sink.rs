@@ -1,6 +1,6 @@
 //! How a kernel lays out what the rows of a physical pipeline end in.
 
-use tandem_codegen::{HashKey, KernelSink, KeyOf, OrderKey, PLACE_BITS};
+use tandem_codegen::{HashKey, KernelSink, KeyOf, OrderKey, PLACE_BITS, ValueGroups};
 use tandem_column::{Data, Error, Repr, Result, Table, Type};
 use tandem_pipeline::{AggregateFunction, SlotId};
 use tandem_plan::{
@@ -12,21 +12,60 @@ use tandem_plan::{
 /// more memory than rows.
 const MOST_ORDERED: usize = 64;
 
+/// What the rows of a pipeline end in on a device: that of one pass over them, and of those that follow for some aggregates.
+#[derive(Clone, Debug)]
+pub(crate) struct DeviceSink {
+    /// Of the first pass.
+    pub(super) first: KernelSink,
+    /// Groups by the keys and a value, for each of [`AggregatePlan::distinct`].
+    pub(super) distinct: Vec<KernelSink>,
+    /// Values that are sorted, and the aggregate that is picked from them, if the first pass has not computed it.
+    pub(super) values: Vec<(usize, KernelSink)>,
+}
+
+impl DeviceSink {
+    fn new(first: KernelSink) -> DeviceSink {
+        DeviceSink { first, distinct: Vec::new(), values: Vec::new() }
+    }
+
+    /// Tells whether one device must have all rows: what is between values cannot be told from that of parts of them.
+    pub(super) fn is_indivisible(&self) -> bool {
+        self.values
+            .iter()
+            .any(|(_, sink)| matches!(sink, KernelSink::Values { aggregate, .. } if is_quantile(aggregate)))
+    }
+}
+
+/// Tells whether an aggregate is a value between others.
+pub(super) fn is_quantile(planned: &PlannedAggregate) -> bool {
+    matches!(planned.aggregate.function, AggregateFunction::Median | AggregateFunction::Quantile)
+}
+
 /// Lays out the sink of a pipeline over a table.
 ///
 /// # Errors
 /// Unsupported, with the reason, for what no kernel computes yet.
-pub(crate) fn kernel_sink(physical: &Physical, table: &Table) -> Result<KernelSink> {
+pub(crate) fn device_sink(physical: &Physical, table: &Table) -> Result<DeviceSink> {
     match &physical.sink {
-        SinkPlan::Aggregate(plan) => groups(plan, physical),
-        SinkPlan::Sort(plan) => {
-            Ok(KernelSink::Rows { values: physical.sink.values(), order: order(plan, physical, table)? })
+        SinkPlan::Aggregate(plan) => {
+            let first = groups(plan, physical)?;
+            let distinct = plan.distinct.iter().map(|distinct| groups(&distinct.rows, physical));
+            let values = sorted_values(plan, physical, &first);
+            Ok(DeviceSink { distinct: distinct.collect::<Result<_>>()?, values, first })
         }
+        SinkPlan::Sort(plan) => Ok(DeviceSink::new(KernelSink::Rows {
+            values: physical.sink.values(),
+            order: order(plan, physical, table)?,
+        })),
         SinkPlan::Build(_) | SinkPlan::Materialize(_) => {
-            Ok(KernelSink::Rows { values: physical.sink.values(), order: Vec::new() })
+            Ok(DeviceSink::new(KernelSink::Rows { values: physical.sink.values(), order: Vec::new() }))
         }
         SinkPlan::Window(_) => Err(Error::unsupported("window functions are not on the device yet")),
-        SinkPlan::Partition(_) => Err(Error::unsupported("partitioning for an exchange is not on the device yet")),
+        SinkPlan::Partition(plan) => Ok(DeviceSink::new(KernelSink::Partition {
+            keys: plan.keys.clone(),
+            parts: plan.parts,
+            values: physical.sink.values(),
+        })),
     }
 }
 
@@ -38,10 +77,25 @@ fn holder(physical: &Physical, slot: SlotId) -> Option<(KeyOf, u64)> {
     }
 }
 
+/// Lays out the values that aggregates of some groups may be picked from, once they are sorted.
+fn sorted_values(plan: &AggregatePlan, physical: &Physical, first: &KernelSink) -> Vec<(usize, KernelSink)> {
+    let groups = match first {
+        KernelSink::Groups { keys, .. } => ValueGroups::Places(keys.clone()),
+        // What is picked from finer groups says nothing of those asked for.
+        KernelSink::Hashed { .. } => ValueGroups::Hashed(hash_keys(plan, physical, true)),
+        _ => return Vec::new(),
+    };
+    let picked = |planned: &PlannedAggregate| {
+        let best = matches!(planned.aggregate.function, AggregateFunction::Min | AggregateFunction::Max);
+        !planned.of_distinct() && (is_quantile(planned) || best && planned.argument.repr() == Repr::Wide)
+    };
+    let aggregates = plan.aggregates.iter().enumerate().filter(|(_, planned)| picked(planned));
+    let sinks = aggregates
+        .map(|(at, planned)| (at, KernelSink::Values { groups: groups.clone(), aggregate: Box::new(planned.clone()) }));
+    sinks.collect()
+}
+
 fn groups(plan: &AggregatePlan, physical: &Physical) -> Result<KernelSink> {
-    if plan.phase == tandem_pipeline::Phase::Final {
-        return Err(Error::unsupported("the final half of an aggregation is not on the device yet"));
-    }
     let coded = |planned: &PlannedAggregate| planned.argument.repr() != Repr::Bytes || planned.dictionary.is_some();
     let best = |planned: &PlannedAggregate| {
         matches!(planned.aggregate.function, AggregateFunction::Min | AggregateFunction::Max)
@@ -65,13 +119,15 @@ fn groups(plan: &AggregatePlan, physical: &Physical) -> Result<KernelSink> {
         }
         // A kernel has an array for each of many work-items: large ones take too much memory.
         GroupLayout::Array { .. } | GroupLayout::Hash(_) => {
-            KernelSink::Hashed { keys: hash_keys(plan, physical), aggregates }
+            KernelSink::Hashed { keys: hash_keys(plan, physical, false), aggregates }
         }
     })
 }
 
-/// Makes numbers of the keys: places where they are known, else the entries that hold them, or their bits or texts.
-fn hash_keys(plan: &AggregatePlan, physical: &Physical) -> Vec<HashKey> {
+/// Makes numbers of the keys: places where they are known, else the entries that hold them, unless groups are to be `exact`, or their
+/// bits or texts.
+fn hash_keys(plan: &AggregatePlan, physical: &Physical, exact: bool) -> Vec<HashKey> {
+    let holder = |slot: SlotId| holder(physical, slot).filter(|_| !exact);
     let bits = |numbers: u64| 64 - numbers.saturating_sub(1).leading_zeros();
     let mut parts: Vec<(KeyOf, u32)> = Vec::new();
     let mut add = |of: KeyOf, bits: u32| {
@@ -81,7 +137,7 @@ fn hash_keys(plan: &AggregatePlan, physical: &Physical) -> Vec<HashKey> {
     };
     let without = || plan.keys.iter().zip(&plan.places).filter(|(_, place)| place.is_none()).map(|(slot, _)| *slot);
     for slot in without() {
-        match (holder(physical, slot), physical.body.slots[slot].kind.repr()) {
+        match (holder(slot), physical.body.slots[slot].kind.repr()) {
             (Some((entry, entries)), _) => add(entry, bits(entries)),
             (None, Repr::Bytes) => add(KeyOf::Text(slot), PLACE_BITS),
             (None, repr) => {
@@ -93,10 +149,10 @@ fn hash_keys(plan: &AggregatePlan, physical: &Physical) -> Vec<HashKey> {
             }
         }
     }
-    let held: Vec<(KeyOf, u64)> = without().filter_map(|slot| holder(physical, slot)).collect();
+    let held: Vec<(KeyOf, u64)> = without().filter_map(holder).collect();
     // An entry that is told apart already tells all it holds apart, too.
     let places = plan.places.iter().flatten().map(|key| key.key);
-    let places = places.filter(|key| holder(physical, key.slot).is_none_or(|holder| !held.contains(&holder)));
+    let places = places.filter(|key| holder(key.slot).is_none_or(|holder| !held.contains(&holder)));
     parts.extend(places.map(|key| (KeyOf::Place(key), key.bits())));
     HashKey::lay_out(&parts)
 }

@@ -8,7 +8,7 @@ use tandem_device::{Backend, Search};
 use tandem_pipeline::{JoinKind, Query, interpret, interpret::rows, parse, random};
 use tandem_plan::Build;
 
-use super::{Accelerator, Share, kernel_sink};
+use super::{Accelerator, Share, device_sink};
 use crate::{QueryInputs, RunOptions, Runtime, Settings};
 
 const PARTS: usize = 4;
@@ -86,7 +86,7 @@ fn contribute(job: &Job, place: Place, parts: &[usize], devices: &[Arc<Accelerat
             worker.finish()
         }
         Place::Device(device) => {
-            let sink = kernel_sink(job.physical(), job.table()).expect("a kernel computes it");
+            let sink = device_sink(job.physical(), job.table()).expect("a kernel computes it");
             let ran = devices[device].run(job, &sink, Share::Parts(parts.to_vec()));
             ran.expect("the device runs it").0
         }
@@ -205,7 +205,7 @@ fn unmatched_rows_come_out_once() {
                     mix.iter().map(|(place, parts)| contribute(&job, *place, parts, &devices)).collect();
                 assert!(all.iter().all(|contribution| !contribution.unmatched), "{mix:?}");
                 if let Some(device) = asked {
-                    let sink = kernel_sink(job.physical(), job.table()).expect("a kernel computes it");
+                    let sink = device_sink(job.physical(), job.table()).expect("a kernel computes it");
                     let ran: &Arc<Accelerator> = &devices[device];
                     all.push(ran.run(&job, &sink, Share::Unmatched).expect("the device runs it").0);
                 }

@@ -222,6 +222,11 @@ impl Groups {
         self.set.accumulators[aggregate].add(group, partial);
     }
 
+    /// Returns the groups of distinct values: those of one of [`AggregatePlan::distinct`].
+    pub fn distinct(&mut self, at: usize) -> &mut Groups {
+        &mut self.distinct[at]
+    }
+
     /// Adds distinct values to the aggregates that are computed of them.
     pub(super) fn add_distinct(&mut self, distinct: &DistinctPlan, chunk: Chunk) -> Result<()> {
         let keys = self.plan.keys.len();

@@ -10,7 +10,7 @@ use tandem_pipeline::{
 };
 
 use super::{
-    accumulator::{GroupAccumulators, GroupOf, State},
+    accumulator::{GroupAccumulators, GroupOf, State, combine},
     update::{both, for_rows},
 };
 use crate::{Values, Vector};
@@ -43,6 +43,17 @@ pub enum Partial<'p> {
     },
     /// Count, mean and squared distances from it.
     Moments(Moments),
+    /// The same of pairs.
+    Pairs(PairMoments),
+    /// Combined bits.
+    Bits {
+        /// The bits; any, if no row contributed.
+        bits: i128,
+        /// How many rows contributed.
+        count: i64,
+    },
+    /// The only values that a median or quantile is of, as integers in the values' order.
+    Values(&'p [i128]),
 }
 
 /// A smallest or largest value, by representation.
@@ -61,8 +72,11 @@ impl Partial<'_> {
             Partial::Count(count)
             | Partial::Sum { count, .. }
             | Partial::FloatSum { count, .. }
-            | Partial::Best { count, .. } => *count,
+            | Partial::Best { count, .. }
+            | Partial::Bits { count, .. } => *count,
             Partial::Moments(moments) => moments.count,
+            Partial::Pairs(pairs) => pairs.count,
+            Partial::Values(values) => values.len() as i64,
         }
     }
 }
@@ -79,8 +93,13 @@ impl GroupAccumulators {
             (State::Wide(sums), Partial::Sum { sum, .. }) => sums[group] = sums[group].wrapping_add(sum),
             (State::Float(sums), Partial::FloatSum { sum, .. }) => sums[group] += sum,
             (State::Spread(spread), Partial::Moments(moments)) => spread[group].merge(moments),
+            (State::Pairs(pairs), Partial::Pairs(more)) => pairs[group].merge(more),
+            (State::Quantiles(quantiles), Partial::Values(values)) => quantiles.add(group as u32, values),
             // A group that no value reached holds none.
-            (_, Partial::Best { count: 0, .. }) => {}
+            (_, Partial::Best { count: 0, .. } | Partial::Bits { count: 0, .. }) => {}
+            (State::Bits(bits), Partial::Bits { bits: more, .. }) => {
+                combine(self.aggregate.function, &mut bits[group], more);
+            }
             (State::Best(best), Partial::Best { best: Best::Integer(value), .. }) => {
                 best[group] = if smallest { best[group].min(value) } else { best[group].max(value) };
             }

@@ -90,6 +90,17 @@ impl Quantiles {
         }
     }
 
+    /// Adds values of one group, as integers in their order.
+    pub(super) fn add(&mut self, group: u32, values: &[i128]) {
+        let groups = vec![group; values.len()];
+        match &mut self.lists {
+            Lists::Narrow(lists) => {
+                lists.push(GroupOf::Each(&groups), values.len(), None, values.iter().map(|value| *value as i64));
+            }
+            Lists::Wide(lists) => lists.push(GroupOf::Each(&groups), values.len(), None, values.iter().copied()),
+        }
+    }
+
     /// Puts groups in another order, or keeps some: those of these numbers.
     pub(super) fn arrange(&mut self, groups: &[u32]) {
         either!(&mut self.lists, lists => lists.arrange(groups));
