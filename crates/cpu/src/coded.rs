@@ -26,10 +26,10 @@ pub(crate) fn by_code(build: &Build, dictionary: &Arc<Dictionary>, existence: bo
     let known = || found.iter().enumerate().filter(|(_, (start, end))| start < end);
     known().for_each(|(code, _)| set.insert(code as i64));
     let (index, order) = if existence {
-        (KeyIndex::Unique(set), EntryOrder::Each(Vec::new()))
+        (KeyIndex::Unique(Arc::new(set)), EntryOrder::Each(Vec::new()))
     } else if build.is_unique() {
         let (places, rows) = known().map(|(code, (start, _))| (code as u32, *start)).unzip();
-        (KeyIndex::Unique(set), EntryOrder::Some { rows, places, entries: count, bounds: Vec::new() })
+        (KeyIndex::Unique(Arc::new(set)), EntryOrder::Some { rows, places, entries: count, bounds: Vec::new() })
     } else {
         let mut starts = Vec::with_capacity(count + 1);
         let mut entries = Vec::with_capacity(build.stored);
@@ -38,7 +38,7 @@ pub(crate) fn by_code(build: &Build, dictionary: &Arc<Dictionary>, existence: bo
             entries.extend(*start..*end);
         }
         starts.push(entries.len() as u32);
-        (KeyIndex::Dense { set, starts }, EntryOrder::Each(entries))
+        (KeyIndex::Dense { set: Arc::new(set), starts }, EntryOrder::Each(entries))
     };
     let mut coded = Build::new(build.rows, build.null_key, index, order.entries());
     coded.coded = true;

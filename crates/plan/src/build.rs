@@ -87,7 +87,8 @@ impl Build {
     /// Those of a hash table are made when they are first asked for: only a probe by a column of many rows gains from them.
     pub(crate) fn key_set(&self) -> Option<&Arc<Set>> {
         let make = || {
-            let KeyIndex::Hash(HashTable { keys: Keys::Packed(packing), values, collide: false, .. }) = &self.index else {
+            let KeyIndex::Hash(HashTable { keys: Keys::Packed(packing), values, collide: false, .. }) = &self.index
+            else {
                 return None;
             };
             let [packed] = packing.as_slice() else { return None };

@@ -129,7 +129,8 @@ impl Planner<'_> {
     fn filtered_column(&self, key: SlotId, build: &Build) -> Option<usize> {
         let Origin::Column(column) = self.body.origins[key] else { return None };
         let mut encoded = self.table.parts.iter().map(|part| &part.columns[column]);
-        let encoded = encoded.all(|column| column.code_form().is_some() && column.dictionary().is_some() == build.coded);
+        let encoded =
+            encoded.all(|column| column.code_form().is_some() && column.dictionary().is_some() == build.coded);
         (!self.outer && encoded).then_some(column)
     }
 
