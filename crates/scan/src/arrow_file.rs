@@ -6,7 +6,7 @@
 
 use std::{fs::File, io, os::unix::fs::FileExt};
 
-use arrow::ipc::{Block, CompressionType, Message, RecordBatch, root_as_footer_with_opts, root_as_message_with_opts};
+use arrow_ipc::{Block, CompressionType, Message, RecordBatch, root_as_footer_with_opts, root_as_message_with_opts};
 
 use crate::flatbuffer::{metadata_bounds, one_line};
 

@@ -4,7 +4,7 @@
 //! gigabytes be made of a few bytes that many tables point at. Writers share nothing but the descriptions of tables, so what
 //! the tables say together is bounded by the bytes here.
 
-use arrow::ipc::root_as_message_with_opts;
+use arrow_ipc::root_as_message_with_opts;
 use flatbuffers::VerifierOptions;
 
 /// Fewest bytes of a table: where its description is.

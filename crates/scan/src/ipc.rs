@@ -7,10 +7,8 @@ use std::{
     sync::Arc,
 };
 
-use arrow::{
-    datatypes::{Schema, SchemaRef},
-    ipc::reader::FileReader,
-};
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow_ipc::reader::FileReader;
 use tandem_column::{Error, Field, LoadOptions, Loader, Repr, Result, Type};
 
 use crate::{
