@@ -143,6 +143,8 @@ FUNCTION wide wide_multiply(wide a, wide b) {
 FUNCTION int wide_order(wide a, wide b) {
     return a.high != b.high ? (a.high < b.high ? -1 : 1) : (a.low > b.low) - (a.low < b.low);
 }
+FUNCTION wide wide_least(wide a, wide b) { return wide_order(a, b) <= 0 ? a : b; }
+FUNCTION wide wide_not(wide a) { return wide_from(~a.high, ~a.low); }
 // Tells whether a sum, difference or product of 128-bit integers left them.
 FUNCTION int wide_sum_left(wide a, wide b, wide r) { return SUM_LEFT(a.high, b.high, r.high); }
 FUNCTION int wide_difference_left(wide a, wide b, wide r) { return DIFFERENCE_LEFT(a.high, b.high, r.high); }
@@ -228,6 +230,24 @@ FUNCTION void add_moments(GLOBAL i64 *count, GLOBAL i64 *mean, GLOBAL i64 *squar
     const f64 after = AS_F64(*mean) + before / (f64)*count;
     *mean = AS_I64(after);
     *squares = AS_I64(AS_F64(*squares) + before * (value - after));
+}
+// The count of some floats, their mean and the squared differences from it.
+typedef struct {
+    f64 count, mean, squares;
+} moments;
+FUNCTION moments moments_from(f64 count, f64 mean, f64 squares) {
+    moments result;
+    result.count = count;
+    result.mean = mean;
+    result.squares = squares;
+    return result;
+}
+FUNCTION moments moments_merge(moments a, moments b) {
+    if (b.count == 0) return a;
+    if (a.count == 0) return b;
+    const f64 count = a.count + b.count, delta = b.mean - a.mean;
+    const f64 mean = (a.count * a.mean + b.count * b.mean) / count;
+    return moments_from(count, mean, a.squares + (b.squares + delta * delta * a.count * b.count / count));
 }
 #endif
 

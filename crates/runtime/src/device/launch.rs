@@ -117,6 +117,7 @@ pub(super) fn run(
             output @ KernelOutput::Groups { .. } => run.groups(&output, &mut contribution)?,
             KernelOutput::Rows { .. } => match &job.physical().sink {
                 SinkPlan::Build(plan) if run.whole && is_laid_out_here(plan) => run.build(&mut contribution, plan)?,
+                SinkPlan::Window(plan) if run.whole => run.window(&mut contribution, plan)?,
                 _ => run.rows(&mut contribution)?,
             },
         }

@@ -17,6 +17,7 @@ mod operators;
 mod prepare;
 mod programs;
 mod rows;
+mod running;
 mod settings;
 mod share;
 mod sink;
@@ -25,6 +26,7 @@ mod times;
 mod trusted;
 mod unmatched;
 mod values;
+mod window;
 
 #[cfg(test)]
 mod tests;

@@ -27,6 +27,8 @@ pub(super) struct DeviceRows {
     /// Null flags.
     pub(super) nulls: Vec<Option<Memory>>,
     pub(super) ordinals: Vec<Memory>,
+    /// Which key of the order each ordinal is of.
+    pub(super) keys: Vec<usize>,
 }
 
 impl DeviceRun<'_> {
@@ -97,20 +99,9 @@ impl DeviceRun<'_> {
         self.launch_each(pieces, (shape, lanes), counts_from)?;
         let count = self.scan(&counts, pieces.len() * items)?;
         small(count)?;
-        let mut columns: Vec<RowColumn> = Vec::new();
-        let mut ordinals = 0;
-        for piece in pieces {
-            let KernelOutput::Rows { columns: of_part, ordinals: order } = &self.kernel(*piece).0.output else {
-                return Err(Error::internal("all parts of a job give rows"));
-            };
-            ordinals = *order;
-            columns = match columns.is_empty() {
-                true => of_part.clone(),
-                false => columns.iter().zip(of_part).map(|(a, b)| both(*a, *b)).collect::<Result<_>>()?,
-            };
-        }
+        let (columns, keys) = self.columns_of(pieces)?;
         let (values, nulls) = self.allocate_columns(&columns, count)?;
-        let ordinals: Vec<Memory> = (0..ordinals).map(|_| self.allocate(count * 8)).collect::<Result<_>>()?;
+        let ordinals: Vec<Memory> = keys.iter().map(|_| self.allocate(count * 8)).collect::<Result<_>>()?;
         self.outputs.values = values.clone();
         self.outputs.nulls = nulls.clone();
         self.outputs.ordinals = ordinals.clone();
@@ -118,7 +109,24 @@ impl DeviceRun<'_> {
             self.outputs.writes = true;
             self.launch_each(pieces, (shape, lanes), counts_from)?;
         }
-        Ok(DeviceRows { count, columns, values, nulls, ordinals })
+        Ok(DeviceRows { count, columns, values, nulls, ordinals, keys })
+    }
+
+    /// Returns the columns of the rows of some pieces, and the key of each ordinal.
+    pub(super) fn columns_of(&self, pieces: &[Piece]) -> Result<(Vec<RowColumn>, Vec<usize>)> {
+        let mut columns: Vec<RowColumn> = Vec::new();
+        let mut keys = Vec::new();
+        for piece in pieces {
+            let KernelOutput::Rows { columns: of_part, ordinals } = &self.kernel(*piece).0.output else {
+                return Err(Error::internal("all parts of a job give rows"));
+            };
+            keys.clone_from(ordinals);
+            columns = match columns.is_empty() {
+                true => of_part.clone(),
+                false => columns.iter().zip(of_part).map(|(a, b)| both(*a, *b)).collect::<Result<_>>()?,
+            };
+        }
+        Ok((columns, keys))
     }
 
     /// Allocates the values of columns, and null flags that are 0.
@@ -159,6 +167,12 @@ impl DeviceRun<'_> {
 }
 
 impl DeviceRows {
+    /// Makes no rows of some columns.
+    pub(super) fn of(columns: Vec<RowColumn>) -> DeviceRows {
+        let (values, nulls) = (Vec::new(), Vec::new());
+        DeviceRows { count: 0, columns, values, nulls, ordinals: Vec::new(), keys: Vec::new() }
+    }
+
     /// Reads the rows, which are of some parts, back and adds them to a contribution; `sorted` tells that they are all there
     /// are, in the sink's order.
     pub(super) fn add_to(
@@ -169,13 +183,17 @@ impl DeviceRows {
         read: ReadBack<'_>,
     ) -> Result<()> {
         let columns = self.read(&(0..self.columns.len()).collect::<Vec<_>>(), read)?;
-        let vectors = Origins { physical: job.physical(), table: job.table() }.vectors(parts, columns)?;
+        let origins = Origins { physical: job.physical(), table: job.table() };
+        let vectors = match &job.physical().sink {
+            SinkPlan::Window(_) if sorted => origins.outputs(parts, columns)?,
+            _ => origins.vectors(parts, columns)?,
+        };
         // Rows are as those of the part's first morsel, so that they come out in the order of the source.
         let first = parts.first().copied().unwrap_or(0);
         let morsels = &job.physical().morsels;
         let morsel = morsels.iter().position(|morsel| morsel.part >= first).unwrap_or(morsels.len());
         let collected = into.contents.rows()?;
-        collected.push(morsel, self.count, &vectors)?;
+        collected.push_all(morsel, self.count, &vectors)?;
         collected.sorted = sorted;
         into.rows += self.count as u64;
         Ok(())
@@ -217,7 +235,7 @@ impl DeviceRows {
 }
 
 /// Returns the bytes of a column's numbers.
-fn width(column: RowColumn) -> usize {
+pub(super) fn width(column: RowColumn) -> usize {
     match column {
         RowColumn::Row | RowColumn::Entry(_) => 4,
         RowColumn::Wide { .. } => 16,

@@ -2,10 +2,10 @@
 
 use tandem_codegen::{HashKey, KernelSink, KeyOf, OrderKey, PLACE_BITS};
 use tandem_column::{Data, Error, Repr, Result, Table, Type};
-use tandem_pipeline::{AggregateFunction, SlotId};
+use tandem_pipeline::{AggregateFunction, SlotId, SortKey};
 use tandem_plan::{
     Origin, Physical, SinkPlan,
-    sink::{AggregatePlan, GroupLayout, PlannedAggregate, SMALL_ARRAY, SortPlan},
+    sink::{AggregatePlan, GroupLayout, PlannedAggregate, SMALL_ARRAY},
 };
 
 /// The most bytes of text that rows are sorted by on a device, eight for each 64-bit ordinal of a row: beyond, ordinals take
@@ -20,12 +20,17 @@ pub(crate) fn kernel_sink(physical: &Physical, table: &Table) -> Result<KernelSi
     match &physical.sink {
         SinkPlan::Aggregate(plan) => groups(plan, physical),
         SinkPlan::Sort(plan) => {
-            Ok(KernelSink::Rows { values: physical.sink.values(), order: order(plan, physical, table)? })
+            let keys = plan.keys.iter().enumerate();
+            Ok(KernelSink::Rows { values: physical.sink.values(), order: order(keys, physical, table)? })
         }
         SinkPlan::Build(_) | SinkPlan::Materialize(_) => {
             Ok(KernelSink::Rows { values: physical.sink.values(), order: Vec::new() })
         }
-        SinkPlan::Window(_) => Err(Error::unsupported("window functions are not on the device yet")),
+        SinkPlan::Window(plan) => {
+            let (keys, _) = plan.keys();
+            let keys = keys.iter().map(|key| (plan.position(key.slot), key));
+            Ok(KernelSink::Rows { values: physical.sink.values(), order: order(keys, physical, table)? })
+        }
         SinkPlan::Partition(_) => Err(Error::unsupported("partitioning for an exchange is not on the device yet")),
     }
 }
@@ -101,10 +106,14 @@ fn hash_keys(plan: &AggregatePlan, physical: &Physical) -> Vec<HashKey> {
     HashKey::lay_out(&parts)
 }
 
-/// Describes an order whose keys are the first values of each row.
-fn order(plan: &SortPlan, physical: &Physical, table: &Table) -> Result<Vec<OrderKey>> {
+/// Describes an order by keys, which are values of each row.
+fn order<'k>(
+    keys: impl Iterator<Item = (usize, &'k SortKey)>,
+    physical: &Physical,
+    table: &Table,
+) -> Result<Vec<OrderKey>> {
     let body = &physical.body;
-    let keys = plan.keys.iter().enumerate().map(|(value, key)| {
+    let keys = keys.map(|(value, key)| {
         let text = body.slots[key.slot].kind.repr() == Repr::Bytes;
         let plain = text && body.domains[key.slot].dictionary.is_none();
         let longest = if plain { Some(longest_text(physical, table, key.slot)?) } else { None };

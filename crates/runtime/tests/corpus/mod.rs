@@ -20,6 +20,9 @@ const SQUARES: &str = "pipeline 0
 /// The most rows of a table in a query that may look at all pairs of rows.
 const PAIRED_ROWS: usize = 200;
 
+/// Of so many windows, some run on any device, whatever it lacks.
+const MANY_WINDOWS: usize = 20;
+
 /// The rows that come out of a plain limit, or of ties at the end of a top-k, are not determined.
 pub fn is_determined(query: &Query) -> bool {
     query.pipelines.iter().all(|pipeline| match &pipeline.sink {
@@ -56,6 +59,7 @@ pub fn query(seed: u64, most_rows: usize) -> (Vec<random::NamedTable>, Query) {
 pub fn agree(name: &str, devices: &[Arc<Accelerator>], seeds: Range<u64>, most_rows: usize) {
     let runtime = Runtime::new(2);
     let (mut taken, mut reasons) = (BTreeMap::<String, usize>::new(), BTreeMap::<String, usize>::new());
+    let (mut windows, mut windows_there) = (0, 0);
     for seed in seeds {
         let (tables, query) = query(seed, most_rows);
         let Ok(expected) = interpret(&query, &random::inputs(&tables)) else { continue };
@@ -68,7 +72,11 @@ pub fn agree(name: &str, devices: &[Arc<Accelerator>], seeds: Range<u64>, most_r
             Err(error) if error.class == Class::Unsupported => continue,
             Err(error) => panic!("seed {seed}, {name}: {error}\n{query}"),
         };
-        for pipeline in &execution.metrics.pipelines {
+        for (pipeline, of) in execution.metrics.pipelines.iter().zip(&query.pipelines) {
+            if matches!(of.sink, Sink::Window { .. }) {
+                windows += 1;
+                windows_there += usize::from(pipeline.device.is_some() && pipeline.reason.is_none());
+            }
             for label in pipeline.device.iter().flat_map(|device| &device.names) {
                 *taken.entry(label.clone()).or_default() += 1;
             }
@@ -83,6 +91,8 @@ pub fn agree(name: &str, devices: &[Arc<Accelerator>], seeds: Range<u64>, most_r
         assert!(!is_determined(&query) || same, "seed {seed}, {name}\n{query}\nexpected {expected:?}\nfound {found:?}");
     }
     println!("{name}: pipelines on devices: {taken:?}; reasons of others: {reasons:#?}");
+    println!("{name}: {windows_there} of {windows} windows ran there from scan to functions");
+    assert!(windows < MANY_WINDOWS || windows_there > 0, "windows run on {name}");
     let all = devices.iter().all(|device| taken.contains_key(&device.label()));
     assert!(all, "pipelines run on each device of {name}: {taken:?}");
 }
