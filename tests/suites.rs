@@ -54,6 +54,30 @@ fn tpch_on_a_device_equals_datafusion() {
     assert!(placed.iter().all(|(_, place)| *place == Where::Gpu), "nothing is left to the CPU: {placed:?}");
 }
 
+/// Every question of windows, sorts and distinct rows runs on a device; only aggregates of distinct values are left to the CPU.
+#[test]
+fn windows_on_a_device_equal_datafusion() {
+    if !has_device() {
+        return;
+    }
+    let tables = tandem_generator::h2o_tables(&options(), &|_, _| ()).expect("the number of rows is in range");
+    let placed = compare("windows", tables, 10, Mode::Gpu);
+    let left: Vec<_> = placed.iter().filter(|(_, place)| *place != Where::Gpu).map(|(name, _)| name.as_str()).collect();
+    assert!(left.iter().all(|name| *name == "10"), "left to the CPU: {left:?}");
+}
+
+/// The largest two of each group, by a row number, are found on a device.
+#[test]
+fn h2o_on_a_device_equals_datafusion() {
+    if !has_device() {
+        return;
+    }
+    let tables = tandem_generator::h2o_tables(&options(), &|_, _| ()).expect("the number of rows is in range");
+    let placed = compare("h2o", tables, 15, Mode::Gpu);
+    println!("h2o placement: {placed:?}");
+    assert!(placed.contains(&("groupby.8".to_owned(), Where::Gpu)), "{placed:?}");
+}
+
 fn options() -> GeneratorOptions {
     GeneratorOptions { sf: SCALE, rows: ROWS, ..GeneratorOptions::default() }
 }
