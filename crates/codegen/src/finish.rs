@@ -4,7 +4,7 @@
 //! written as those of any pipeline are: see [`crate::RowColumn`]. What cannot be finished there is finished by the CPU.
 
 use tandem_column::{Error, Repr, Result, Type};
-use tandem_pipeline::{Aggregate, AggregateFunction, Overflow, scalar::decimal::power_of_ten};
+use tandem_pipeline::{Aggregate, AggregateFunction};
 use tandem_plan::{Body, sink::GroupKey};
 
 use crate::{
@@ -12,6 +12,7 @@ use crate::{
     PLACE_BITS, ROWS_COUNT, RowColumn, Traits,
     kernel::{Uses, prelude},
     text::{Text, either},
+    total::finish_total,
 };
 
 /// Generates the kernel that makes rows of the groups that [`crate::generate`]'s kernel counted.
@@ -44,7 +45,7 @@ pub fn finish(
     let mut text = prelude(target, Uses { chunked: traits.chunked, fp64, int64_atomics: false }, &kernel);
     let body = text.len();
     text.push_str(&kernel);
-    let output = KernelOutput::Rows { columns: finish.columns, ordinals: 0 };
+    let output = KernelOutput::Rows { columns: finish.columns, ordinals: Vec::new() };
     Ok(GeneratedKernel { text, name: "rows", body, bindings: finish.text.bindings(), output })
 }
 
@@ -301,8 +302,7 @@ impl Finish<'_> {
         count: &str,
         null: Option<String>,
     ) -> Result<()> {
-        let other = || Error::unsupported("a sum of another scale is finished by the CPU");
-        let (mut total, mut beyond) = match *accumulator {
+        let (total, beyond) = match *accumulator {
             AccumulatorWords::Sum { sum, .. } => (format!("wide_of(n{sum})"), None),
             AccumulatorWords::WideSum { low, high, .. } => {
                 (format!("wide_of_halves(n{low}, n{high})"), Some(format!("{count} > {MOST_HALVES}L")))
@@ -314,75 +314,19 @@ impl Finish<'_> {
             }
             _ => return Err(Error::internal("no sum")),
         };
-        total = self.text.define("wide", &total);
-        let from = match argument {
-            Type::Decimal { scale, .. } => *scale,
-            _ => 0,
-        };
-        let (low, high) = match &aggregate.kind {
-            Type::Decimal { precision, scale } => {
-                let average = aggregate.function == AggregateFunction::Average;
-                if average && *scale > from {
-                    let power = power_of_ten((*scale - from) as u32).ok_or_else(other)?;
-                    let power = self.text.define("wide", &wide_literal(power));
-                    let more = self.text.define("wide", &format!("wide_multiply({total}, {power})"));
-                    let left = format!("wide_product_left({total}, {power}, {more})");
-                    beyond = Some(beyond.map_or(left.clone(), |beyond| format!("{beyond} || {left}")));
-                    total = more;
-                } else if *scale != from {
-                    return Err(other());
-                }
-                if average {
-                    total = self.text.define("wide", &format!("wide_divide({total}, wide_of({count}))"));
-                }
-                let limit = power_of_ten((*precision).into()).ok_or_else(other)?;
-                (1 - limit, limit - 1)
-            }
-            kind => kind.integer_range().filter(|_| from == 0).ok_or_else(other)?,
-        };
-        let outside = format!(
-            "wide_order({total}, {}) < 0 || wide_order({total}, {}) > 0",
-            wide_literal(low),
-            wide_literal(high)
-        );
-        let mut null = null;
-        // What leaves 128 bits on the way, or parts of sums, is the CPU's to tell.
-        let mut failed = beyond;
-        match (aggregate.overflow, &aggregate.kind) {
-            (Overflow::Wrap, Type::Int64) => {}
-            (Overflow::Null, _) => null = Some(null.map_or(outside.clone(), |null| format!("{null} || {outside}"))),
-            _ => failed = Some(failed.map_or(outside.clone(), |failed| format!("{failed} || {outside}"))),
-        }
-        if let Some(test) = failed {
-            let failed =
-                self.text.argument(Binding::Failed, "GLOBAL i32 *", "failed", "set when a value is not finished here");
-            self.text.line(format!("if ({test}) RAISE({failed});"));
-        }
-        match aggregate.kind.repr() {
-            Repr::Wide => self.put(&total, true, null),
-            _ => self.put(&format!("(i64){total}.low"), false, null),
-        }
+        let value = finish_total(&mut self.text, (aggregate, argument), (&total, beyond), count, null)?;
+        self.put(&value.value, value.wide, value.null);
         Ok(())
     }
 
     /// Writes a value of the next column.
     fn put(&mut self, value: &str, wide: bool, null: Option<String>) {
-        let (at, nullable) = (self.columns.len(), null.is_some());
-        let out = self.text.output(Binding::Values(at), if wide { "wide" } else { "i64" }, &format!("o{at}"));
-        self.text.line(format!("{out}[place] = {value};"));
-        if let Some(null) = null {
-            let out = self.text.output(Binding::Nulls(at), "u8", &format!("o{at}n"));
-            self.text.line(format!("{out}[place] = (u8)({null});"));
-        }
-        self.columns.push(if wide { RowColumn::Wide { nullable } } else { RowColumn::Numbers { nullable } });
+        let column = self.text.put(self.columns.len(), "place", value, wide, null.as_deref());
+        self.columns.push(column);
     }
 }
 
 /// Returns the name of one of the numbers that stand for a group's keys.
 fn number_name(number: usize, last: usize) -> String {
     if number == last { "number".into() } else { format!("number{number}") }
-}
-
-fn wide_literal(value: i128) -> String {
-    format!("wide_from((i64)0x{:x}UL, 0x{:x}UL)", (value >> 64) as u64, value as u64)
 }

@@ -41,8 +41,8 @@ pub enum KernelOutput {
     Rows {
         /// Their columns.
         columns: Vec<RowColumn>,
-        /// How many ordinals each row has, for its order.
-        ordinals: usize,
+        /// The ordinals of each row, for its order: which of the keys each is of.
+        ordinals: Vec<usize>,
     },
 }
 
@@ -197,7 +197,7 @@ pub(crate) fn generate_from(input: KernelInput<'_>, unmatched: Option<usize>) ->
             ("rows", either(&writes, &write, &count), KernelOutput::Rows { columns, ordinals })
         }
     };
-    let fp64 = generator.needs_fp64 || statements.contains("f64");
+    let fp64 = generator.needs_fp64 || needs_fp64(&statements);
     if fp64 && !traits.fp64 {
         return Err(Error::unsupported("the device has no double precision"));
     }
@@ -228,6 +228,11 @@ pub(crate) struct Uses {
     pub(crate) chunked: bool,
     pub(crate) fp64: bool,
     pub(crate) int64_atomics: bool,
+}
+
+/// Tells whether statements compute with double precision.
+pub(crate) fn needs_fp64(statements: &str) -> bool {
+    ["f64", "moments"].iter().any(|word| statements.contains(word))
 }
 
 /// Words that the functions of larger parts of the prelude have in their names, or their types.

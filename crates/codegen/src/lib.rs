@@ -12,6 +12,7 @@ mod accumulators;
 mod contribution;
 mod expression;
 mod finish;
+mod frame;
 mod groups;
 mod hash_key;
 mod hashed;
@@ -23,12 +24,15 @@ mod partition;
 mod probe;
 mod read;
 mod rows;
+mod running;
 mod sink;
 mod slice;
 mod sorted;
 mod spread;
 mod text;
+mod total;
 mod unmatched;
+mod window;
 
 use tandem_column::{Column, Data, Remote, RemoteForm, Result};
 use tandem_pipeline::SlotId;
@@ -40,9 +44,11 @@ pub use kernel::{GeneratedKernel, KernelInput, KernelOutput, generate};
 pub use mapping::Mapping;
 pub use operators::{operator, operators};
 pub use rows::RowColumn;
+pub use running::{Running, RunningKind};
 pub use sink::{AccumulatorWords, BitOperation, KernelSink, MOST_HALVES, NO_CENTER, OrderKey, ROWS_COUNT, ValueGroups};
 pub use slice::{MOST_SLICE, TextBase, slice_bounds};
 pub use unmatched::generate_unmatched;
+pub use window::{WindowBinding, WindowInput, WindowKernels, windows};
 
 /// How the values of a column lie in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -224,6 +230,8 @@ pub enum Binding {
     Values(usize),
     /// The null flags of an output column, a byte each.
     Nulls(usize),
+    /// What only kernels of window functions read and write.
+    Window(WindowBinding),
     /// One 32-bit number, set when a row has no value: the CPU then finds the row and the message.
     Failed,
 }

@@ -1,14 +1,14 @@
-//! Operators that are the same for every pipeline: prefix sums, sorting, laying builds out. Their text is a real file.
+//! Operators that are the same for every pipeline: prefix sums, sorting, laying builds out. Their texts are real files.
 
 use crate::{
     KernelLanguage, Traits,
-    kernel::{Uses, prelude},
+    kernel::{Uses, needs_fp64, prelude},
 };
 
 /// All of them, and what they share.
-const FILE: &str = include_str!("prelude/operators.h");
+const FILE: &str = concat!(include_str!("prelude/operators.h"), include_str!("prelude/windows.h"));
 
-/// Returns the names of all of them; `prelude/operators.h` says what each does.
+/// Returns the names of all of them; `prelude/operators.h` and `prelude/windows.h` say what each does.
 pub fn operators() -> impl Iterator<Item = &'static str> {
     FILE.lines().filter_map(defined)
 }
@@ -28,7 +28,8 @@ pub fn operator(name: &str, traits: Traits, target: KernelLanguage) -> String {
             within = None;
         }
     }
-    prelude(target, Uses { chunked: traits.chunked, ..Uses::default() }, &text) + &text
+    let uses = Uses { chunked: traits.chunked, fp64: needs_fp64(&text), ..Uses::default() };
+    prelude(target, uses, &text) + &text
 }
 
 /// Returns the name of the operator whose definition begins with a line: `KERNEL void name(` or `MACRO(name, type)`.

@@ -50,13 +50,13 @@ pub(crate) enum RowOrder<'f> {
 
 impl<'f> Generator<'f> {
     /// Writes what writes the rows that are left, each work-item from its own place on; returns their columns
-    /// and how many ordinals there are.
+    /// and the key of each ordinal.
     pub(crate) fn rows(
         &mut self,
         rows: &str,
         values: &'f [Expr],
         order: RowOrder<'f>,
-    ) -> Result<(Vec<RowColumn>, usize)> {
+    ) -> Result<(Vec<RowColumn>, Vec<usize>)> {
         let counts = self.counts();
         self.text.line(format!("u32 place = {counts};"));
         self.open_row(rows)?;
@@ -85,16 +85,16 @@ impl<'f> Generator<'f> {
             columns.push(column);
             terms.push(term);
         }
-        let mut ordinals = 0;
+        let mut ordinals = Vec::new();
         let order = match order {
             RowOrder::By(order) => order,
             RowOrder::Partition(keys, parts) => {
                 self.partition_ordinal(keys, parts)?;
-                ordinals += 1;
+                ordinals.push(0);
                 &[]
             }
         };
-        for key in order {
+        for (at, key) in order.iter().enumerate() {
             let same = match columns[key.value] {
                 RowColumn::Same(same) => same,
                 _ => key.value,
@@ -105,7 +105,12 @@ impl<'f> Generator<'f> {
                 None => self.expression(&values[key.value])?,
             };
             let nullable = values[key.value].nullable(&self.input.body.slots);
-            self.ordinals(key, &term, nullable, &mut ordinals)?;
+            for ordinal in self.ordinals(key, &term, nullable)? {
+                let number = ordinals.len();
+                let out = self.text.output(Binding::Ordinal(number), "u64", &format!("s{number}"));
+                self.text.line(format!("{out}[place] = {ordinal};"));
+                ordinals.push(at);
+            }
         }
         self.text.line("place++;");
         self.close_row();
@@ -113,19 +118,12 @@ impl<'f> Generator<'f> {
     }
 
     fn write_value(&mut self, at: usize, term: &Term) -> Result<RowColumn> {
-        let nullable = term.null.is_some();
-        let (c, bits, column) = match term.kind.repr() {
-            Repr::Wide => ("wide", term.integer()?.wide(), RowColumn::Wide { nullable }),
-            Repr::Float => ("i64", format!("AS_I64({})", term.value), RowColumn::Numbers { nullable }),
-            _ => ("i64", term.value.clone(), RowColumn::Numbers { nullable }),
+        let (wide, bits) = match term.kind.repr() {
+            Repr::Wide => (true, term.integer()?.wide()),
+            Repr::Float => (false, format!("AS_I64({})", term.value)),
+            _ => (false, term.value.clone()),
         };
-        let out = self.text.output(Binding::Values(at), c, &format!("o{at}"));
-        self.text.line(format!("{out}[place] = {bits};"));
-        if let Some(null) = &term.null {
-            let out = self.text.output(Binding::Nulls(at), "u8", &format!("o{at}n"));
-            self.text.line(format!("{out}[place] = (u8)({null});"));
-        }
-        Ok(column)
+        Ok(self.text.put(at, "place", &bits, wide, term.null.as_deref()))
     }
 
     /// Writes where a computed text lies.
@@ -139,14 +137,8 @@ impl<'f> Generator<'f> {
             (Some(bytes), None) => format!("SLICE({bytes}, {})", term.value),
             (Some(bytes), Some(null)) => format!("{null} ? 0 : SLICE({bytes}, {})", term.value),
         };
-        let out = self.text.output(Binding::Values(at), "i64", &format!("o{at}"));
-        self.text.line(format!("{out}[place] = (i64)({slice});"));
-        let nullable = term.null.is_some();
-        if let Some(null) = &term.null {
-            let out = self.text.output(Binding::Nulls(at), "u8", &format!("o{at}n"));
-            self.text.line(format!("{out}[place] = (u8)({null});"));
-        }
-        Ok(RowColumn::Slice { nullable })
+        self.text.put(at, "place", &format!("(i64)({slice})"), false, term.null.as_deref());
+        Ok(RowColumn::Slice { nullable: term.null.is_some() })
     }
 
     /// Returns what stands for a value that kernels do not read: its row or entry.
@@ -172,9 +164,9 @@ impl<'f> Generator<'f> {
         }
     }
 
-    /// Writes the ordinals of a key: where it may be null, one that puts nulls in their place, and those of the value.
+    /// Returns the ordinals of a key: where it may be null, one that puts nulls in their place, and those of the value.
     /// How many there are is the same for all parts, whether they have nulls or not.
-    fn ordinals(&mut self, key: &OrderKey, term: &Term, nullable: bool, count: &mut usize) -> Result<()> {
+    fn ordinals(&mut self, key: &OrderKey, term: &Term, nullable: bool) -> Result<Vec<String>> {
         let signed = |value: String| format!("((u64)({value}) ^ 0x8000000000000000UL)");
         let values = match term.kind.repr() {
             Repr::Float => vec![signed(format!("FLOAT_ORDER({})", term.value))],
@@ -192,24 +184,20 @@ impl<'f> Generator<'f> {
             }
             _ => vec![signed(format!("(i64){}", term.value))],
         };
-        let mut write = |value: String| {
-            let out = self.text.output(Binding::Ordinal(*count), "u64", &format!("s{count}"));
-            self.text.line(format!("{out}[place] = {value};"));
-            *count += 1;
-        };
+        let mut all = Vec::with_capacity(values.len() + 1);
         if nullable {
             let null = term.null.as_deref().unwrap_or("0");
-            write(if key.nulls_first { format!("!({null})") } else { format!("({null}) != 0") });
+            all.push(if key.nulls_first { format!("!({null})") } else { format!("({null}) != 0") });
         }
         for ordinal in values {
             let ordinal = if key.descending { format!("~{ordinal}") } else { ordinal };
             // Nulls are equal to each other.
-            write(match &term.null {
+            all.push(match &term.null {
                 Some(null) => format!("{null} ? 0 : {ordinal}"),
                 None => ordinal,
             });
         }
-        Ok(())
+        Ok(all)
     }
 
     /// Writes what counts the rows that are left.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::Binding;
+use crate::{Binding, RowColumn};
 
 /// A kernel under construction.
 #[derive(Default)]
@@ -46,6 +46,18 @@ impl Text {
     /// promise compilers make code that looks, and take three times as long.
     pub(crate) fn output(&mut self, binding: Binding, kind: &str, name: &str) -> String {
         self.argument(binding, &format!("GLOBAL {kind} *restrict"), name, "")
+    }
+
+    /// Writes a value, of 128 bits or of 64, and whether it is null, to a place of an output column.
+    pub(crate) fn put(&mut self, at: usize, place: &str, value: &str, wide: bool, null: Option<&str>) -> RowColumn {
+        let out = self.output(Binding::Values(at), if wide { "wide" } else { "i64" }, &format!("o{at}"));
+        self.line(format!("{out}[{place}] = {value};"));
+        if let Some(null) = null {
+            let out = self.output(Binding::Nulls(at), "u8", &format!("o{at}n"));
+            self.line(format!("{out}[{place}] = (u8)({null});"));
+        }
+        let nullable = null.is_some();
+        if wide { RowColumn::Wide { nullable } } else { RowColumn::Numbers { nullable } }
     }
 
     /// Adds a line.

@@ -3,16 +3,16 @@
 use std::{fs, path::Path};
 
 use tandem_codegen::{
-    ColumnLayout, Form, GeneratedKernel, HashKey, KernelInput, KernelLanguage, KernelSink, KeyOf, OrderKey, Traits,
-    finish, generate, generate_unmatched,
+    ColumnLayout, Form, GeneratedKernel, HashKey, KernelInput, KernelLanguage, KernelSink, KeyOf, OrderKey, RowColumn,
+    Traits, WindowInput, finish, generate, generate_unmatched, windows,
 };
 use tandem_pipeline::{
-    Aggregate, AggregateFunction, Arithmetic, ArithmeticOperator, Comparison, Expr, Failure, JoinKind, Overflow, Slot,
-    Type, Value,
+    Aggregate, AggregateFunction, Arithmetic, ArithmeticOperator, Comparison, Expr, Failure, FrameUnit, JoinKind,
+    Overflow, Slot, SortKey, Type, Value, Window, WindowFrame, WindowFunction,
 };
 use tandem_plan::{
     Action, Body, Domain, Lookup, Origin, Packed, PhysicalProbe, PhysicalStep, Way,
-    sink::{GroupKey, PlannedAggregate},
+    sink::{GroupKey, PlannedAggregate, WindowPlan},
 };
 
 /// What a kernel is made of, as short as can be.
@@ -349,10 +349,57 @@ fn kernels_read_as_the_plan() {
     let poor = Traits { fp64: false, int64_atomics: false, ..GPU };
     golden("finish", &finished(&finishing(false), GPU));
     golden("finish-hashed", &finished(&finishing(true), PROCESSOR));
+    golden("window", &window_functions(GPU, KernelLanguage::OpenCl));
+    assert_eq!(window_functions(GPU, KernelLanguage::Cuda), window_functions(GPU, KernelLanguage::OpenCl));
     golden("words-of-groups", &kernel(&finishing(true), &finishing_columns(), &[], poor, KernelLanguage::OpenCl));
     // One body for all targets.
     let cuda = kernel(&groups(), &wide(), &payloads(), GPU, KernelLanguage::Cuda);
     assert_eq!(cuda, kernel(&groups(), &wide(), &payloads(), GPU, KernelLanguage::OpenCl));
+}
+
+/// Returns the kernels of window functions of every kind: the first rows by rank of each brand.
+fn window_functions(traits: Traits, target: KernelLanguage) -> String {
+    let plan = finishing(false);
+    let frame = |unit, start, end| WindowFrame { unit, start, end };
+    let aggregate = |function, argument, kind: &Type, frame| Window {
+        function: WindowFunction::Aggregate { aggregate: Aggregate::new(function, argument, kind.clone()), frame },
+        kind: kind.clone(),
+    };
+    let function = |function, kind| Window { function, kind };
+    let (price, total) = (Type::Decimal { precision: 15, scale: 2 }, Type::Decimal { precision: 25, scale: 2 });
+    let near = frame(FrameUnit::Rows, Some(-100), Some(0));
+    let years = frame(FrameUnit::Range, Some(-2), Some(2));
+    let functions = vec![
+        function(WindowFunction::Rank, Type::UInt64),
+        function(WindowFunction::CumeDist, Type::Float64),
+        function(WindowFunction::Lag { slot: 2, offset: 1, default: None, ignore_nulls: true }, price.clone()),
+        function(
+            WindowFunction::Nth { slot: 3, place: -1, frame: years, ignore_nulls: false },
+            plan.slots[3].kind.clone(),
+        ),
+        aggregate(AggregateFunction::CountRows, None, &Type::Int64, frame(FrameUnit::Groups, Some(-1), None)),
+        aggregate(AggregateFunction::Sum, Some(2), &total, near),
+        aggregate(AggregateFunction::Max, Some(2), &price, near),
+        aggregate(AggregateFunction::Average, Some(4), &Type::Float64, years),
+    ];
+    let nullable = [true, false, true];
+    let columns: Vec<RowColumn> = nullable.map(|nullable| RowColumn::Numbers { nullable }).into_iter().collect();
+    let columns = [columns, vec![RowColumn::Wide { nullable: false }, RowColumn::Numbers { nullable: false }]].concat();
+    let window = WindowPlan {
+        partition: vec![0],
+        order: vec![SortKey { slot: 1, descending: true, nulls_first: false }],
+        functions,
+        fetch: Some(3),
+        output: vec![0],
+        collected: (0..5).collect(),
+        read: (1..5).collect(),
+        kinds: plan.slots.iter().map(|slot| slot.kind.clone()).collect(),
+        numbering: None,
+    };
+    let input = WindowInput { plan: &window, body: &plan.body(), columns: &columns, traits, target };
+    let kernels = windows(input).expect("kernels can be generated");
+    let texts = kernels.contributions.iter().chain([&kernels.functions]);
+    texts.map(|kernel| &kernel.text[kernel.body..]).collect::<Vec<_>>().join("\n")
 }
 
 #[test]

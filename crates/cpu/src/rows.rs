@@ -19,7 +19,7 @@ pub struct Rows {
     chunks: Vec<Chunk>,
     bytes: usize,
     reservation: Reservation,
-    /// They are in the sink's order already.
+    /// They are in the sink's order already; of windows, they are what comes out.
     pub sorted: bool,
     /// How many rows were left when some were dropped last.
     pub(crate) kept: usize,
@@ -77,6 +77,15 @@ impl Rows {
             }
         }
         Ok(())
+    }
+
+    /// Appends rows of which nothing else is known: any may be among the first of its partition.
+    ///
+    /// # Errors
+    /// Exhausted if the memory budget is used up.
+    pub fn push_all(&mut self, morsel: usize, rows: usize, vectors: &[Rc<Vector>]) -> Result<()> {
+        self.first = None;
+        self.push(morsel, rows, vectors)
     }
 
     /// Appends the active rows of a frame.

@@ -444,6 +444,11 @@ fn left_to_cpu(job: &Job, contributions: &[Contribution]) -> Option<&'static str
         {
             Some("the rows of several devices are sorted by the CPU")
         }
+        SinkPlan::Window(_)
+            if rows && contents.any(|contents| matches!(contents, Contents::Rows(rows) if !rows.sorted)) =>
+        {
+            Some("window functions of the rows of several devices are computed by the CPU")
+        }
         _ if job.physical().body.emits_build_rows() && !contributions.iter().any(|c| c.unmatched) => {
             Some("unmatched rows of an outer join are added by the CPU")
         }

@@ -258,9 +258,11 @@ fn cuda_texts() -> BTreeSet<String> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("crates lie side by side");
     let read = |path: PathBuf| fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     // Goldens are bodies, which targets share, behind the prelude that any text begins with once it is told what is used.
-    let any = texts.first().expect("queries give kernels");
+    let plain = |text: &&String| !["#define SHARE", "frame_end"].iter().any(|more| text.contains(more));
+    let any = texts.iter().find(plain).expect("queries give kernels");
     let begin = any.find("// What").expect("a prelude says what it is");
     let prelude = any[begin..any.find("KERNEL void").expect("a text has a kernel")].to_owned();
+    let frames = read(crates.join("codegen/src/prelude/frames.h"));
     for entry in fs::read_dir(crates.join("codegen/tests")).expect("there are goldens").flatten() {
         // Strips, and tables of each work-item, are how CPUs do it.
         let golden = entry.path().extension().is_some_and(|extension| extension == "cl");
@@ -269,7 +271,8 @@ fn cuda_texts() -> BTreeSet<String> {
             // With and without atomic operations on 64 bits.
             for uses in ["#define FP64\n#define ATOM64\n", "#define FP64\n"] {
                 let parts = "#define WIDE\n#define TEXT\n#define DATES\n";
-                texts.insert([uses, parts, &prelude, &body].concat());
+                let frames = if body.contains("frame_") { frames.as_str() } else { "" };
+                texts.insert([uses, parts, &prelude, frames, &body].concat());
             }
         }
     }

@@ -154,6 +154,8 @@ FUNCTION wide wide_multiply(wide a, wide b) {
 FUNCTION int wide_order(wide a, wide b) {
     return a.high != b.high ? (a.high < b.high ? -1 : 1) : (a.low > b.low) - (a.low < b.low);
 }
+FUNCTION wide wide_least(wide a, wide b) { return wide_order(a, b) <= 0 ? a : b; }
+FUNCTION wide wide_not(wide a) { return wide_from(~a.high, ~a.low); }
 // Tells whether a sum, difference or product of 128-bit integers left them.
 FUNCTION int wide_sum_left(wide a, wide b, wide r) { return SUM_LEFT(a.high, b.high, r.high); }
 FUNCTION int wide_difference_left(wide a, wide b, wide r) { return DIFFERENCE_LEFT(a.high, b.high, r.high); }
@@ -248,6 +250,24 @@ FUNCTION f64 atomic_center(GLOBAL i64 *place, f64 value) {
 }
 #define ATOMIC_CENTER(place, value) atomic_center(place, value)
 #endif
+// The count of some floats, their mean and the squared differences from it.
+typedef struct {
+    f64 count, mean, squares;
+} moments;
+FUNCTION moments moments_from(f64 count, f64 mean, f64 squares) {
+    moments result;
+    result.count = count;
+    result.mean = mean;
+    result.squares = squares;
+    return result;
+}
+FUNCTION moments moments_merge(moments a, moments b) {
+    if (b.count == 0) return a;
+    if (a.count == 0) return b;
+    const f64 count = a.count + b.count, delta = b.mean - a.mean;
+    const f64 mean = (a.count * a.mean + b.count * b.mean) / count;
+    return moments_from(count, mean, a.squares + (b.squares + delta * delta * a.count * b.count / count));
+}
 #endif
 
 #ifdef TEXT

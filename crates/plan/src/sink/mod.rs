@@ -77,13 +77,21 @@ impl SinkPlan {
         }
     }
 
-    /// Tells whether a device may keep what comes out: all that it collected, as plain rows.
+    /// Tells whether a device may keep what comes out: all of it, as plain rows.
     pub(crate) fn may_stay(&self) -> bool {
         match self {
             SinkPlan::Sort(plan) => plan.skip == 0,
             SinkPlan::Materialize(plan) => plan.skip == 0 && plan.fetch.is_none(),
-            SinkPlan::Build(_) | SinkPlan::Partition(_) | SinkPlan::Window(_) => false,
-            SinkPlan::Aggregate(_) => true,
+            SinkPlan::Build(_) | SinkPlan::Partition(_) => false,
+            SinkPlan::Aggregate(_) | SinkPlan::Window(_) => true,
+        }
+    }
+
+    /// Returns the collected value that each output column has; none for what the sink computes.
+    pub fn outputs(&self) -> Vec<Option<Expr>> {
+        match self {
+            SinkPlan::Window(plan) => plan.outputs().map(|slot| slot.map(Expr::Slot)).collect(),
+            sink => sink.values().into_iter().skip(sink.first_output()).map(Some).collect(),
         }
     }
 

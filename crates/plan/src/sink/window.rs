@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tandem_column::{Result, Type};
-use tandem_pipeline::{Phase, Slot, SlotId, SortKey, Window, WindowFunction};
+use tandem_pipeline::{AggregateFunction, Phase, Slot, SlotId, SortKey, Window, WindowFunction};
 
 use super::{AggregatePlan, Bounds};
 use crate::Domain;
@@ -83,6 +83,37 @@ impl WindowPlan {
     /// Returns the position of a slot among those that are collected.
     pub fn position(&self, slot: SlotId) -> usize {
         self.collected.binary_search(&slot).expect("every slot that the sink names is collected")
+    }
+
+    /// Returns the keys that rows are sorted by: those of the partition, as an ORDER BY has them by default, then those of the order;
+    /// and how many are of the partition.
+    pub fn keys(&self) -> (Vec<SortKey>, usize) {
+        let mut keys: Vec<SortKey> = Vec::new();
+        for slot in &self.partition {
+            if keys.iter().all(|known| known.slot != *slot) {
+                keys.push(SortKey { slot: *slot, descending: false, nulls_first: false });
+            }
+        }
+        let partition = keys.len();
+        for key in &self.order {
+            if keys.iter().all(|known| known.slot != key.slot) {
+                keys.push(key.clone());
+            }
+        }
+        (keys, partition)
+    }
+
+    /// Returns the slot whose value, of this row or another, each output column has; none for what is computed.
+    pub fn outputs(&self) -> impl Iterator<Item = Option<SlotId>> + '_ {
+        let value = |window: &Window| match &window.function {
+            WindowFunction::Lag { slot, .. } | WindowFunction::Nth { slot, .. } => Some(*slot),
+            WindowFunction::Aggregate { aggregate, .. } => match aggregate.function {
+                AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::First => aggregate.argument,
+                _ => None,
+            },
+            _ => None,
+        };
+        self.output.iter().copied().map(Some).chain(self.functions.iter().map(value))
     }
 
     /// Tells whether rows behind those that are fetched change nothing.

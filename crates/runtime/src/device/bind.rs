@@ -152,6 +152,7 @@ pub(super) fn arguments<'a>(
             Binding::Values(column) => written(outputs.values.get(*column).and_then(Option::as_ref)),
             Binding::Nulls(column) => written(outputs.nulls.get(*column).and_then(Option::as_ref)),
             Binding::Failed => Argument::Memory(shared.failed.as_ref().ok_or_else(missing)?),
+            Binding::Window(_) => return Err(Error::internal("rows are not in order yet")),
         });
     }
     Ok(arguments)

@@ -50,7 +50,9 @@ impl DeviceRun<'_> {
     pub(super) fn keep_rows(&mut self, into: &mut Contribution) -> Result<bool> {
         let (pieces, parts) = (self.pieces(), self.homes());
         let read: usize = pieces.iter().map(|piece| self.rows_of(*piece)).sum();
-        if !self.may_stay(read * self.outputs_count() * 8) || !self.origins().shares_dictionaries(&parts) {
+        // What reaches a window is not what comes out of it.
+        let collects = matches!(self.job.physical().sink, SinkPlan::Window(_));
+        if collects || !self.may_stay(read * self.outputs_count() * 8) || !self.origins().shares_dictionaries(&parts) {
             return Ok(false);
         }
         let kept = self.compute(&pieces).and_then(|rows| {
@@ -107,7 +109,7 @@ impl DeviceRun<'_> {
         let shape = self.shape();
         let items = shape.groups * shape.items;
         let (counts, failed) = (self.allocate(items * 4)?, self.filled(4, 0)?);
-        let mut rows = DeviceRows { columns, ..DeviceRows::default() };
+        let mut rows = DeviceRows::of(columns);
         for writes in [false, true] {
             if writes {
                 rows.count = self.scan(&counts, items)?;
@@ -149,7 +151,7 @@ impl DeviceRun<'_> {
             return Ok(());
         }
         let physical = self.job.physical();
-        let (schema, first, values) = (&physical.schema, physical.sink.first_output(), physical.sink.values());
+        let (schema, first, outputs) = (&physical.schema, physical.sink.first_output(), physical.sink.outputs());
         let (mut columns, mut statistics) = (Vec::with_capacity(schema.len()), Vec::with_capacity(schema.len()));
         for (output, field) in schema.iter().enumerate() {
             let at = match rows.columns[first + output] {
@@ -159,7 +161,8 @@ impl DeviceRun<'_> {
             let (column, known) = match rows.columns[at] {
                 RowColumn::Row | RowColumn::Entry(_) | RowColumn::Slice { .. } => {
                     let collected = self.read_column(rows, at)?;
-                    let expr = values.get(first + output).ok_or_else(|| Error::internal("no such output"))?;
+                    let expr = outputs.get(output).and_then(Option::as_ref);
+                    let expr = expr.ok_or_else(|| Error::internal("a computed value is not fetched"))?;
                     let vector = self.origins().vector(expr, parts, collected)?;
                     let column = Rc::unwrap_or_clone(vector).to_column(&field.kind);
                     let nulls = column.null_count();
@@ -182,7 +185,7 @@ impl DeviceRun<'_> {
     fn output_dictionary(&self, output: usize, parts: &[usize]) -> Option<Arc<Dictionary>> {
         match &self.job.physical().sink {
             SinkPlan::Aggregate(plan) => plan.output_dictionary(output),
-            sink => self.origins().dictionary(&sink.values()[sink.first_output() + output], *parts.first()?),
+            sink => self.origins().dictionary(sink.outputs()[output].as_ref()?, *parts.first()?),
         }
     }
 

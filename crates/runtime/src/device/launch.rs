@@ -158,6 +158,7 @@ fn pass(
         (_, Goal::Values(aggregate), SinkPlan::Aggregate(plan)) => run.values(plan, aggregate, into)?,
         (_, _, SinkPlan::Partition(plan)) => run.partition(plan.parts, into)?,
         (_, _, SinkPlan::Build(plan)) if run.whole && is_laid_out_here(plan) => run.build(into, plan)?,
+        (_, _, SinkPlan::Window(plan)) if run.whole => run.window(into, plan)?,
         _ => run.rows(into)?,
     }
     run.end(last)?;

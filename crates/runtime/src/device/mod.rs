@@ -18,6 +18,7 @@ mod partition;
 mod prepare;
 mod programs;
 mod rows;
+mod running;
 mod settings;
 mod share;
 mod sink;
@@ -27,6 +28,7 @@ mod times;
 mod trusted;
 mod unmatched;
 mod values;
+mod window;
 
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ const DIGIT: u32 = 8;
 /// The most things that a work-item of a CPU does alone: they take it about as long as a launch more.
 const FEW: usize = 1 << 12;
 /// One work-item.
-const ALONE: Shape = Shape { groups: 1, items: 1 };
+pub(super) const ALONE: Shape = Shape { groups: 1, items: 1 };
 
 impl DeviceRun<'_> {
     /// Runs an operator.
@@ -43,7 +43,7 @@ impl DeviceRun<'_> {
     }
 
     /// Tells whether one work-item does so many things sooner than several launches: if it is as fast as a CPU.
-    fn is_few(&self, count: usize) -> bool {
+    pub(super) fn is_few(&self, count: usize) -> bool {
         self.accelerator.traits.chunked && count <= FEW
     }
 
@@ -54,7 +54,7 @@ impl DeviceRun<'_> {
     }
 
     /// Replaces numbers by the sums of those before each; returns where the sum of all will be.
-    fn sum_up(&mut self, numbers: &Memory, count: usize) -> Result<Memory> {
+    pub(super) fn sum_up(&mut self, numbers: &Memory, count: usize) -> Result<Memory> {
         let total = self.allocate(4)?;
         let (all, sum) = (Argument::Memory(numbers), Argument::Memory(&total));
         let few = self.is_few(count);

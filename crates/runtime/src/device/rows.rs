@@ -31,6 +31,8 @@ pub(super) struct DeviceRows {
     pub(super) ordinals: Vec<Memory>,
     /// How many rows each partition has, if they are in the order of such.
     pub(super) partitions: Option<Vec<usize>>,
+    /// Which key of the order each ordinal is of.
+    pub(super) keys: Vec<usize>,
 }
 
 impl DeviceRun<'_> {
@@ -111,20 +113,9 @@ impl DeviceRun<'_> {
         self.launch_each(pieces, (shape, lanes), counts_from)?;
         let count = self.scan(&counts, pieces.len() * items)?;
         small(count)?;
-        let mut columns: Vec<RowColumn> = Vec::new();
-        let mut ordinals = 0;
-        for piece in pieces {
-            let KernelOutput::Rows { columns: of_part, ordinals: order } = &self.kernel(*piece).0.output else {
-                return Err(Error::internal("all parts of a job give rows"));
-            };
-            ordinals = *order;
-            columns = match columns.is_empty() {
-                true => of_part.clone(),
-                false => columns.iter().zip(of_part).map(|(a, b)| both(*a, *b)).collect::<Result<_>>()?,
-            };
-        }
+        let (columns, keys) = self.columns_of(pieces)?;
         let (values, nulls) = self.allocate_columns(&columns, count)?;
-        let ordinals: Vec<Memory> = (0..ordinals).map(|_| self.allocate(count * 8)).collect::<Result<_>>()?;
+        let ordinals: Vec<Memory> = keys.iter().map(|_| self.allocate(count * 8)).collect::<Result<_>>()?;
         self.outputs.values = values.clone();
         self.outputs.nulls = nulls.clone();
         self.outputs.ordinals = ordinals.clone();
@@ -132,7 +123,24 @@ impl DeviceRun<'_> {
             self.outputs.writes = true;
             self.launch_each(pieces, (shape, lanes), counts_from)?;
         }
-        Ok(DeviceRows { count, columns, values, nulls, ordinals, partitions: None })
+        Ok(DeviceRows { count, columns, values, nulls, ordinals, keys, partitions: None })
+    }
+
+    /// Returns the columns of the rows of some pieces, and the key of each ordinal.
+    pub(super) fn columns_of(&self, pieces: &[Piece]) -> Result<(Vec<RowColumn>, Vec<usize>)> {
+        let mut columns: Vec<RowColumn> = Vec::new();
+        let mut keys = Vec::new();
+        for piece in pieces {
+            let KernelOutput::Rows { columns: of_part, ordinals } = &self.kernel(*piece).0.output else {
+                return Err(Error::internal("all parts of a job give rows"));
+            };
+            keys.clone_from(ordinals);
+            columns = match columns.is_empty() {
+                true => of_part.clone(),
+                false => columns.iter().zip(of_part).map(|(a, b)| both(*a, *b)).collect::<Result<_>>()?,
+            };
+        }
+        Ok((columns, keys))
     }
 
     /// Allocates the values of columns, and null flags that are 0.
@@ -173,6 +181,12 @@ impl DeviceRun<'_> {
 }
 
 impl DeviceRows {
+    /// Makes no rows of some columns.
+    pub(super) fn of(columns: Vec<RowColumn>) -> DeviceRows {
+        let (values, nulls) = (Vec::new(), Vec::new());
+        DeviceRows { count: 0, columns, values, nulls, ordinals: Vec::new(), keys: Vec::new() }
+    }
+
     /// Reads the rows, which are of some parts, back and adds them to a contribution; `sorted` tells that they are all there
     /// are, in the sink's order.
     pub(super) fn add_to(
@@ -183,7 +197,11 @@ impl DeviceRows {
         read: ReadBack<'_>,
     ) -> Result<()> {
         let columns = self.read(&(0..self.columns.len()).collect::<Vec<_>>(), read)?;
-        let mut vectors = Origins { physical: job.physical(), table: job.table() }.vectors(parts, columns)?;
+        let origins = Origins { physical: job.physical(), table: job.table() };
+        let mut vectors = match &job.physical().sink {
+            SinkPlan::Window(_) if sorted => origins.outputs(parts, columns)?,
+            _ => origins.vectors(parts, columns)?,
+        };
         if let Some(partitions) = &self.partitions {
             // The number of a row's partition comes first.
             let numbers = partitions.iter().enumerate().flat_map(|(number, rows)| iter::repeat_n(number as i64, *rows));
@@ -194,7 +212,7 @@ impl DeviceRows {
         let morsels = &job.physical().morsels;
         let morsel = morsels.iter().position(|morsel| morsel.part >= first).unwrap_or(morsels.len());
         let collected = into.contents.rows()?;
-        collected.push(morsel, self.count, &vectors)?;
+        collected.push_all(morsel, self.count, &vectors)?;
         collected.sorted = sorted;
         into.rows += self.count as u64;
         Ok(())
@@ -236,7 +254,7 @@ impl DeviceRows {
 }
 
 /// Returns the bytes of a column's numbers.
-fn width(column: RowColumn) -> usize {
+pub(super) fn width(column: RowColumn) -> usize {
     match column {
         RowColumn::Row | RowColumn::Entry(_) => 4,
         RowColumn::Wide { .. } => 16,

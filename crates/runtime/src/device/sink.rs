@@ -2,10 +2,10 @@
 
 use tandem_codegen::{HashKey, KernelSink, KeyOf, OrderKey, PLACE_BITS, ValueGroups};
 use tandem_column::{Data, Error, Repr, Result, Table, Type};
-use tandem_pipeline::{AggregateFunction, SlotId};
+use tandem_pipeline::{AggregateFunction, SlotId, SortKey};
 use tandem_plan::{
     Origin, Physical, SinkPlan,
-    sink::{AggregatePlan, GroupLayout, PlannedAggregate, SMALL_ARRAY, SortPlan},
+    sink::{AggregatePlan, GroupLayout, PlannedAggregate, SMALL_ARRAY},
 };
 
 /// The most bytes of text that rows are sorted by on a device, eight for each 64-bit ordinal of a row: beyond, ordinals take
@@ -55,12 +55,17 @@ pub(crate) fn device_sink(physical: &Physical, table: &Table) -> Result<DeviceSi
         }
         SinkPlan::Sort(plan) => Ok(DeviceSink::new(KernelSink::Rows {
             values: physical.sink.values(),
-            order: order(plan, physical, table)?,
+            order: order(plan.keys.iter().enumerate(), physical, table)?,
         })),
         SinkPlan::Build(_) | SinkPlan::Materialize(_) => {
             Ok(DeviceSink::new(KernelSink::Rows { values: physical.sink.values(), order: Vec::new() }))
         }
-        SinkPlan::Window(_) => Err(Error::unsupported("window functions are not on the device yet")),
+        SinkPlan::Window(plan) => {
+            let (keys, _) = plan.keys();
+            let keys = keys.iter().map(|key| (plan.position(key.slot), key));
+            let order = order(keys, physical, table)?;
+            Ok(DeviceSink::new(KernelSink::Rows { values: physical.sink.values(), order }))
+        }
         SinkPlan::Partition(plan) => Ok(DeviceSink::new(KernelSink::Partition {
             keys: plan.keys.clone(),
             parts: plan.parts,
@@ -157,10 +162,14 @@ fn hash_keys(plan: &AggregatePlan, physical: &Physical, exact: bool) -> Vec<Hash
     HashKey::lay_out(&parts)
 }
 
-/// Describes an order whose keys are the first values of each row.
-fn order(plan: &SortPlan, physical: &Physical, table: &Table) -> Result<Vec<OrderKey>> {
+/// Describes an order by keys, which are values of each row.
+fn order<'k>(
+    keys: impl Iterator<Item = (usize, &'k SortKey)>,
+    physical: &Physical,
+    table: &Table,
+) -> Result<Vec<OrderKey>> {
     let body = &physical.body;
-    let keys = plan.keys.iter().enumerate().map(|(value, key)| {
+    let keys = keys.map(|(value, key)| {
         let text = body.slots[key.slot].kind.repr() == Repr::Bytes;
         let plain = text && body.domains[key.slot].dictionary.is_none();
         let longest = if plain { Some(longest_text(physical, table, key.slot)?) } else { None };

@@ -58,10 +58,31 @@ impl Origins<'_> {
         Ok(vectors)
     }
 
+    /// Makes vectors of the columns that come out of a sink.
+    ///
+    /// # Errors
+    /// As [`Origins::vectors`].
+    pub(super) fn outputs(&self, parts: &[usize], columns: Vec<Collected>) -> Result<Vec<Rc<Vector>>> {
+        let outputs = self.physical.sink.outputs().into_iter().zip(self.physical.schema.iter());
+        let vectors = outputs.zip(columns).map(|((expr, field), column)| match (expr, column) {
+            (Some(expr), column) => self.vector(&expr, parts, column),
+            (None, Collected::Numbers(numbers, nulls)) => {
+                let values = plain_values(field.kind.repr(), &numbers);
+                let values = values.ok_or_else(|| Error::internal("a computed value has no codes"))?;
+                Ok(Rc::new(Vector { values, valid: valid(nulls) }))
+            }
+            (None, Collected::Wide(values, nulls)) => {
+                Ok(Rc::new(Vector { values: Values::Wide(values), valid: valid(nulls) }))
+            }
+            (None, _) => Err(Error::internal("a computed value is not fetched")),
+        });
+        vectors.collect()
+    }
+
     /// Makes a vector of a column.
     pub(super) fn vector(&self, expr: &Expr, parts: &[usize], column: Collected) -> Result<Rc<Vector>> {
         match (column, parts) {
-            (Collected::Numbers(numbers, nulls), parts) => Ok(Rc::new(self.vector_of(expr, parts, numbers, nulls)?)),
+            (Collected::Numbers(numbers, nulls), parts) => Ok(Rc::new(self.vector_of(expr, parts, &numbers, nulls)?)),
             (Collected::Wide(values, nulls), _) => {
                 Ok(Rc::new(Vector { values: Values::Wide(values), valid: valid(nulls) }))
             }
@@ -98,26 +119,21 @@ impl Origins<'_> {
         }
     }
 
-    fn vector_of(&self, expr: &Expr, parts: &[usize], numbers: Vec<i64>, nulls: Option<Vec<u8>>) -> Result<Vector> {
-        let values = match expr.kind(&self.physical.body.slots).repr() {
-            Repr::Boolean => Values::Boolean(numbers.iter().map(|number| *number as u8).collect()),
-            Repr::Int => Values::Int(numbers),
-            Repr::Float => Values::Float(numbers.iter().map(|number| f64::from_bits(*number as u64)).collect()),
-            _ => {
-                // Payload has its dictionary whatever part rows are of.
-                let parts = if parts.is_empty() { &[0] } else { parts };
-                let mut all = parts.iter().map(|part| self.dictionary(expr, *part));
-                let dictionary = all.next().flatten().ok_or_else(|| Error::internal("codes without a dictionary"))?;
-                if all.any(|other| !other.is_some_and(|other| Arc::ptr_eq(&other, &dictionary))) {
-                    return Err(Error::unsupported("parts with other dictionaries are put together by the CPU"));
-                }
-                // Nulls have any code.
-                let last = dictionary.len().saturating_sub(1) as i64;
-                let codes = numbers.iter().map(|number| (*number).clamp(0, last) as u32).collect();
-                Values::Code { codes, dictionary }
-            }
-        };
-        Ok(Vector { values, valid: valid(nulls) })
+    fn vector_of(&self, expr: &Expr, parts: &[usize], numbers: &[i64], nulls: Option<Vec<u8>>) -> Result<Vector> {
+        if let Some(values) = plain_values(expr.kind(&self.physical.body.slots).repr(), numbers) {
+            return Ok(Vector { values, valid: valid(nulls) });
+        }
+        // Payload has its dictionary whatever part rows are of.
+        let parts = if parts.is_empty() { &[0] } else { parts };
+        let mut all = parts.iter().map(|part| self.dictionary(expr, *part));
+        let dictionary = all.next().flatten().ok_or_else(|| Error::internal("codes without a dictionary"))?;
+        if all.any(|other| !other.is_some_and(|other| Arc::ptr_eq(&other, &dictionary))) {
+            return Err(Error::unsupported("parts with other dictionaries are put together by the CPU"));
+        }
+        // Nulls have any code.
+        let last = dictionary.len().saturating_sub(1) as i64;
+        let codes = numbers.iter().map(|number| (*number).clamp(0, last) as u32).collect();
+        Ok(Vector { values: Values::Code { codes, dictionary }, valid: valid(nulls) })
     }
 
     /// Returns the payload column behind a slot.
@@ -239,6 +255,16 @@ fn bytes_of(column: &Column) -> &[u8] {
         Data::Bytes { bytes, .. } => bytes,
         _ => &[],
     }
+}
+
+/// Returns the values that numbers are, where they are not codes.
+fn plain_values(repr: Repr, numbers: &[i64]) -> Option<Values> {
+    Some(match repr {
+        Repr::Boolean => Values::Boolean(numbers.iter().map(|number| *number as u8).collect()),
+        Repr::Int => Values::Int(numbers.to_vec()),
+        Repr::Float => Values::Float(numbers.iter().map(|number| f64::from_bits(*number as u64)).collect()),
+        _ => return None,
+    })
 }
 
 /// Returns which values are not null, if some are.

@@ -20,6 +20,9 @@ const SQUARES: &str = "pipeline 0
 /// The most rows of a table in a query that may look at all pairs of rows.
 const PAIRED_ROWS: usize = 200;
 
+/// Of so many windows, some run on any device, whatever it lacks.
+const MANY_WINDOWS: usize = 20;
+
 /// The rows that come out of a plain limit, or of ties at the end of a top-k, are not determined.
 pub fn is_determined(query: &Query) -> bool {
     query.pipelines.iter().all(|pipeline| match &pipeline.sink {
@@ -83,6 +86,7 @@ pub fn agree(name: &str, devices: &[Arc<Accelerator>], seeds: Range<u64>, most_r
     let queries = seeds.end - seeds.start;
     let (mut taken, mut reasons) = (BTreeMap::<String, usize>::new(), BTreeMap::<String, usize>::new());
     let mut aggregates = BTreeMap::<&str, usize>::new();
+    let (mut windows, mut windows_there) = (0, 0);
     for seed in seeds {
         let (tables, query) = query(seed, most_rows);
         let Ok(expected) = interpret(&query, &random::inputs(&tables)) else { continue };
@@ -98,6 +102,10 @@ pub fn agree(name: &str, devices: &[Arc<Accelerator>], seeds: Range<u64>, most_r
         for (pipeline, of) in execution.metrics.pipelines.iter().zip(&query.pipelines) {
             if pipeline.reason.is_none() {
                 kinds_of_aggregates(&of.sink).for_each(|kind| *aggregates.entry(kind).or_default() += 1);
+            }
+            if matches!(of.sink, Sink::Window { .. }) {
+                windows += 1;
+                windows_there += usize::from(pipeline.device.is_some() && pipeline.reason.is_none());
             }
             for label in pipeline.device.iter().flat_map(|device| &device.names) {
                 *taken.entry(label.clone()).or_default() += 1;
@@ -117,6 +125,8 @@ pub fn agree(name: &str, devices: &[Arc<Accelerator>], seeds: Range<u64>, most_r
     let small = reasons.keys().any(|reason| reason.starts_with("the device has no "));
     let missing: Vec<_> = KINDS.into_iter().filter(|kind| !aggregates.contains_key(kind)).collect();
     assert!(small || queries < 200 || missing.is_empty(), "not run on {name}: {missing:?}");
+    println!("{name}: {windows_there} of {windows} windows ran there from scan to functions");
+    assert!(windows < MANY_WINDOWS || windows_there > 0, "windows run on {name}");
     let all = devices.iter().all(|device| taken.contains_key(&device.label()));
     assert!(all, "pipelines run on each device of {name}: {taken:?}");
 }

@@ -148,28 +148,9 @@ impl Sorted<'_> {
 }
 
 impl WindowSink {
-    /// Returns the keys that rows are sorted by: those of the partition, as an ORDER BY has them by default, then those of the order.
-    fn keys(&self) -> (Vec<SortKey>, usize) {
-        let mut keys: Vec<SortKey> = Vec::new();
-        let partition =
-            self.plan.partition.iter().map(|slot| SortKey { slot: *slot, descending: false, nulls_first: false });
-        for key in partition {
-            if keys.iter().all(|known| known.slot != key.slot) {
-                keys.push(key);
-            }
-        }
-        let partition = keys.len();
-        for key in &self.plan.order {
-            if keys.iter().all(|known| known.slot != key.slot) {
-                keys.push(key.clone());
-            }
-        }
-        (keys, partition)
-    }
-
     /// Sorts rows; tells where partitions and peers begin.
     fn sort(&self, all: &[Vector], rows: usize, parallel: ParallelTasks<'_>) -> Result<(Vec<u32>, Vec<u8>)> {
-        let (keys, partition) = self.keys();
+        let (keys, partition) = self.plan.keys();
         let vectors: Vec<&Vector> = keys.iter().map(|key| &all[self.plan.position(key.slot)]).collect();
         let order = match keys.is_empty() {
             true => (0..rows as u32).collect(),
@@ -305,7 +286,20 @@ impl SinkOperator for WindowSink {
     }
 
     fn finish(&self, contents: Vec<Contents>, finishing: &Finishing<'_>) -> Result<PipelineOutput> {
-        let collected = contents.into_iter().map(Contents::into_rows).collect::<Result<Vec<Rows>>>()?;
+        let mut collected = contents.into_iter().map(Contents::into_rows).collect::<Result<Vec<Rows>>>()?;
+        if let [rows] = collected.as_mut_slice()
+            && rows.sorted
+            && rows.count() > 0
+        {
+            // A device computed the functions, too.
+            let (count, columns) = (rows.count(), rows.concat());
+            let make = |range: Range<usize>| {
+                let rows: Vec<u32> = (range.start as u32..range.end as u32).collect();
+                Ok((rows.len(), columns.iter().map(|vector| vector.take(&rows)).collect()))
+            };
+            let table = to_table_in_parallel(finishing.schema, &part_ranges(count), finishing.parallel, &make)?;
+            return Ok(PipelineOutput::Rows(table));
+        }
         let collected = parallel::map_each(finishing.parallel, collected, |mut rows| {
             let left = rows.first.as_ref().map(|first| first.left());
             if let Some(left) = left.filter(|left| left.len() < rows.count()) {
