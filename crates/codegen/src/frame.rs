@@ -1,7 +1,7 @@
 //! The frame of a row in C: from one row to another, of those that lie in order; and what it is measured by.
 
 use tandem_column::{Error, Result};
-use tandem_pipeline::{FrameUnit, WindowFrame};
+use tandem_pipeline::{FrameBound, FrameExclusion, FrameUnit, WindowFrame};
 use tandem_plan::sink::WindowPlan;
 
 use crate::{Binding, RowColumn, WindowBinding, text::Text};
@@ -101,11 +101,12 @@ impl<'w> Frames<'w> {
         if let Some((_, known)) = self.known.iter().find(|(known, _)| known == frame) {
             return Ok(known.clone());
         }
-        let measured = [frame.start, frame.end].into_iter().flatten().any(|bound| bound != 0);
+        let ends = Ends::new(frame)?;
+        let measured = [ends.start, ends.end].into_iter().flatten().any(|bound| bound != 0);
         let (start, end) = match frame.unit {
-            FrameUnit::Rows => self.by_rows(text, frame),
-            FrameUnit::Range if measured => self.by_distance(text, frame)?,
-            FrameUnit::Range | FrameUnit::Groups => self.by_groups(text, frame),
+            FrameUnit::Rows => self.by_rows(text, ends),
+            FrameUnit::Range if measured => self.by_distance(text, ends)?,
+            FrameUnit::Range | FrameUnit::Groups => self.by_groups(text, ends),
         };
         let start = text.define("u32", &start);
         let end = text.define("u32", &end);
@@ -115,7 +116,7 @@ impl<'w> Frames<'w> {
         Ok((start, end))
     }
 
-    fn by_rows(&mut self, text: &mut Text, frame: &WindowFrame) -> (String, String) {
+    fn by_rows(&mut self, text: &mut Text, frame: Ends) -> (String, String) {
         let (first, behind) = self.partition(text);
         let mut at = |bound: i64, more: i64| {
             let distance = self.distance(text, bound.saturating_add(more));
@@ -126,7 +127,7 @@ impl<'w> Frames<'w> {
         (start.unwrap_or_else(|| first.clone()), end.unwrap_or_else(|| behind.clone()))
     }
 
-    fn by_groups(&mut self, text: &mut Text, frame: &WindowFrame) -> (String, String) {
+    fn by_groups(&mut self, text: &mut Text, frame: Ends) -> (String, String) {
         let (first, behind) = self.partition(text);
         let mut at = |bound: Option<i64>, more: i64| match bound {
             None => {
@@ -151,7 +152,7 @@ impl<'w> Frames<'w> {
         (at(frame.start, 0), at(frame.end, 1))
     }
 
-    fn by_distance(&mut self, text: &mut Text, frame: &WindowFrame) -> Result<(String, String)> {
+    fn by_distance(&mut self, text: &mut Text, frame: Ends) -> Result<(String, String)> {
         let missing = || Error::unsupported("a range that is not measured by a number is the CPU's");
         let key = self.plan.order.first().ok_or_else(missing)?.clone();
         let at = self.plan.position(key.slot);
@@ -186,5 +187,32 @@ impl<'w> Frames<'w> {
         let start = frame.start.map(|start| reach(start, 0));
         let end = frame.end.map(|end| reach(end, 1));
         Ok((start.unwrap_or_else(|| first.clone()), end.unwrap_or_else(|| behind.clone())))
+    }
+}
+
+/// How far a frame reaches at either end; nothing stands for the partition's end.
+#[derive(Clone, Copy)]
+struct Ends {
+    start: Option<i64>,
+    end: Option<i64>,
+}
+
+impl Ends {
+    /// Reads the ends of a frame.
+    ///
+    /// # Errors
+    /// Unsupported if it leaves rows out, or reaches by a value of each row.
+    fn new(frame: &WindowFrame) -> Result<Ends> {
+        if frame.exclusion != FrameExclusion::NoOthers {
+            return Err(Error::unsupported("frames that exclude rows are not on the device yet"));
+        }
+        let reach = |bound: FrameBound| match bound {
+            FrameBound::Unbounded => Ok(None),
+            FrameBound::At(distance) => Ok(Some(distance)),
+            FrameBound::Value(_) => {
+                Err(Error::unsupported("frames that reach by floats, months or zones are not on the device yet"))
+            }
+        };
+        Ok(Ends { start: reach(frame.start)?, end: reach(frame.end)? })
     }
 }

@@ -178,7 +178,11 @@ pub(crate) fn generate_from(input: KernelInput<'_>, unmatched: Option<usize>) ->
             let write = generator.text.take_body();
             generator.count_values(&rows, aggregate)?;
             let count = generator.text.take_body();
-            ("rows", either(&writes, &write, &count), KernelOutput::Rows { columns: Vec::new(), ordinals })
+            (
+                "rows",
+                either(&writes, &write, &count),
+                KernelOutput::Rows { columns: Vec::new(), ordinals: vec![0; ordinals] },
+            )
         }
         KernelSink::Rows { values, order } => {
             let writes = generator.text.writes();

@@ -183,8 +183,7 @@ impl DeviceRun<'_> {
 impl DeviceRows {
     /// Makes no rows of some columns.
     pub(super) fn of(columns: Vec<RowColumn>) -> DeviceRows {
-        let (values, nulls) = (Vec::new(), Vec::new());
-        DeviceRows { count: 0, columns, values, nulls, ordinals: Vec::new(), keys: Vec::new() }
+        DeviceRows { columns, ..DeviceRows::default() }
     }
 
     /// Reads the rows, which are of some parts, back and adds them to a contribution; `sorted` tells that they are all there

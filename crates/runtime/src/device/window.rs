@@ -197,13 +197,13 @@ impl DeviceRun<'_> {
             ];
             self.operate("mark_differences", &arguments, self.shape())?;
         }
-        let partitions = partitions.map(|marks| self.segments(marks, rows)).transpose()?;
-        let peers = peers.map(|marks| self.segments(marks, rows)).transpose()?;
+        let partitions = partitions.map(|marks| self.number_segments(marks, rows)).transpose()?;
+        let peers = peers.map(|marks| self.number_segments(marks, rows)).transpose()?;
         Ok((partitions, peers))
     }
 
     /// Makes segments of marks.
-    fn segments(&mut self, numbers: Memory, rows: usize) -> Result<Segments> {
+    fn number_segments(&mut self, numbers: Memory, rows: usize) -> Result<Segments> {
         let last = self.scan(&numbers, rows + 1)?;
         let starts = self.allocate((last + 2) * 4)?;
         let arguments = [Argument::Memory(&numbers), Argument::U32(small(rows)?), Argument::Memory(&starts)];

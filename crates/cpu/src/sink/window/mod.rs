@@ -20,7 +20,7 @@ use std::{
 };
 
 use tandem_column::{Cancel, PART_ROWS, Result};
-use tandem_pipeline::{SlotId, SortKey, Window, WindowFunction};
+use tandem_pipeline::{SlotId, Window, WindowFunction};
 use tandem_plan::sink::WindowPlan;
 
 pub(crate) use first::FirstRows;
