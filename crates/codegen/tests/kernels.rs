@@ -7,8 +7,8 @@ use tandem_codegen::{
     Traits, WindowInput, finish, generate, generate_unmatched, windows,
 };
 use tandem_pipeline::{
-    Aggregate, AggregateFunction, Arithmetic, ArithmeticOperator, Comparison, Expr, Failure, FrameUnit, JoinKind,
-    Overflow, Slot, SortKey, Type, Value, Window, WindowFrame, WindowFunction,
+    Aggregate, AggregateFunction, Arithmetic, ArithmeticOperator, Comparison, Expr, Failure, FrameBound,
+    FrameExclusion, FrameUnit, JoinKind, Overflow, Slot, SortKey, Type, Value, Window, WindowFrame, WindowFunction,
 };
 use tandem_plan::{
     Action, Body, Domain, Lookup, Origin, Packed, PhysicalProbe, PhysicalStep, Way,
@@ -360,7 +360,13 @@ fn kernels_read_as_the_plan() {
 /// Returns the kernels of window functions of every kind: the first rows by rank of each brand.
 fn window_functions(traits: Traits, target: KernelLanguage) -> String {
     let plan = finishing(false);
-    let frame = |unit, start, end| WindowFrame { unit, start, end };
+    let bound = |at: Option<i64>| at.map_or(FrameBound::Unbounded, FrameBound::At);
+    let frame = |unit, start, end| WindowFrame {
+        unit,
+        start: bound(start),
+        end: bound(end),
+        exclusion: FrameExclusion::NoOthers,
+    };
     let aggregate = |function, argument, kind: &Type, frame| Window {
         function: WindowFunction::Aggregate { aggregate: Aggregate::new(function, argument, kind.clone()), frame },
         kind: kind.clone(),

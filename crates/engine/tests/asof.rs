@@ -9,7 +9,7 @@ use tandem_engine::{Mode, OnFallback};
 
 /// Returns rows of an id, a key and two values, of which either may be null.
 fn values(random: &mut ChaCha8Rng, count: usize, keys: i64) -> String {
-    let mut cell =
+    let cell =
         |random: &mut ChaCha8Rng, value: String| if random.random_bool(0.1) { "NULL".to_string() } else { value };
     let row = |id: usize| {
         let key = random.random_range(0..keys) * 1_000_003;

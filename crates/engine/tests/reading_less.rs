@@ -89,8 +89,8 @@ async fn explain_shows_the_build_that_filters_and_the_rows_that_are_shared() {
 
 /// Keys too far apart for an array, in a domain small enough for a bit each; nulls on both sides, repeated keys in `many`.
 const SPARSE: [&str; 3] = [
-    "CREATE TABLE large AS SELECT CASE WHEN value % 41 = 0 THEN NULL ELSE value * 4099 % 100003 * 4001 END AS k, value AS v FROM generate_series(1, 200000) t(value)",
-    "CREATE TABLE few AS SELECT CASE WHEN value % 7 = 0 THEN NULL ELSE value * 4001 * 97 END AS k, value % 5 AS c, -value AS n FROM generate_series(0, 1000) t(value)",
+    "CREATE TABLE large AS SELECT CASE WHEN value % 41 = 0 THEN NULL ELSE value * 4099 % 100003 * 101 END AS k, value AS v FROM generate_series(1, 200000) t(value)",
+    "CREATE TABLE few AS SELECT CASE WHEN value % 7 = 0 THEN NULL ELSE value * 101 * 97 END AS k, value % 5 AS c, -value AS n FROM generate_series(0, 1000) t(value)",
     "CREATE TABLE many AS SELECT k, c, n + i AS n FROM few, generate_series(0, 3) t(i)",
 ];
 

@@ -20,7 +20,8 @@ async fn a_build_that_turns_out_large_is_not_built() {
         ],
     )
     .await;
-    let large = format!("(SELECT * FROM large WHERE {OPAQUE}) l");
+    // Conditions on a table's rows would be tried on some of them; behind a limit nobody knows.
+    let large = format!("(SELECT * FROM (SELECT * FROM large ORDER BY v LIMIT 100000) WHERE {OPAQUE}) l");
     for sql in [
         format!("SELECT count(*), sum(v), sum(w) FROM small s JOIN {large} ON s.k = l.k"),
         format!("SELECT count(*), sum(v), sum(w), count(v) FROM small s LEFT JOIN {large} ON s.k = l.k AND w < v"),

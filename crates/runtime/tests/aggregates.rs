@@ -120,7 +120,7 @@ fn aggregates_run_on_the_device() {
         for aggregates in [DISTINCT, MOMENTS, BITS, IN_ORDER] {
             for keys in KEYS {
                 let text =
-                    format!("pipeline 0\n  {SCAN}\n  filter $4 <> 7:int64\n  aggregate by ({keys}) ({aggregates})\n");
+                    format!("pipeline 0\n  {SCAN}\n  filter $4 > -35:int64\n  aggregate by ({keys}) ({aggregates})\n");
                 // Medians by text are of one part.
                 let table = if keys.contains("$2") && aggregates == IN_ORDER { &one } else { &several };
                 check(name, std::slice::from_ref(&device), table, &text);

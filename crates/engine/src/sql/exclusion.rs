@@ -103,11 +103,11 @@ mod tests {
         );
         assert_eq!(
             marked("select sum(x) over (order by (c + 1) groups current row exclude ties) from t"),
-            "select sum(x) over ( PARTITION BY tandem_exclude('ties')  order by (c + 1) groups current row ) from t"
+            "select sum(x) over ( PARTITION BY tandem_exclude('ties') order by (c + 1) groups current row ) from t"
         );
         assert_eq!(
             marked("select sum(x) over w from t window w as (rows unbounded preceding exclude group)"),
-            "select sum(x) over w from t window w as ( PARTITION BY tandem_exclude('group')  rows unbounded preceding )"
+            "select sum(x) over w from t window w as ( PARTITION BY tandem_exclude('group') rows unbounded preceding )"
         );
         assert_eq!(
             marked("select sum(x) over (order by c rows unbounded preceding exclude no others) from t"),

@@ -175,7 +175,11 @@ pub(super) fn base(column: &Column) -> i64 {
 
 /// Translates a range of values to a first code, of so many bytes, and how many follow it; `None` if no code can be within.
 pub(super) fn code_bounds(base: i64, width: usize, low: i64, high: i64) -> Option<(u64, u64)> {
-    let most = u64::MAX >> (64 - 8 * width.clamp(1, 8));
+    if width >= 8 {
+        // Every value has a code: those below the base wrap around, as the difference that a kernel compares does.
+        return (low <= high).then(|| (low.wrapping_sub(base) as u64, high.wrapping_sub(low) as u64));
+    }
+    let most = u64::MAX >> (64 - 8 * width.max(1));
     let first = (i128::from(low) - i128::from(base)).max(0);
     let last = (i128::from(high) - i128::from(base)).min(most.into());
     (first <= last).then(|| (first as u64, (last - first) as u64))
