@@ -36,7 +36,7 @@ pub struct Build {
     pub order: Option<RunOrder>,
     /// See [`Build::key_set`].
     key_set: OnceLock<Option<Arc<Set>>>,
-    /// Keys are the codes of the rows that look them up ([`crate::coded`]).
+    /// Keys are the codes of the rows that look them up (`coded.rs`).
     pub coded: bool,
 }
 

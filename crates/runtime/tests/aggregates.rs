@@ -62,7 +62,7 @@ fn table(parts: u64, of_part: u64) -> Arc<Table> {
         let text = all.iter().map(|row| (!row.is_multiple_of(9)).then(|| format!("text {}", spread(*row) % 40)));
         let columns = vec![
             Column::from_i64(Type::Int64, of(&|row| (spread(row) % 7) as i64), valid(11)),
-            Column::from_i64(Type::Int64, of(&|row| (spread(row) % 50) as i64 - 20 << 40), valid(13)),
+            Column::from_i64(Type::Int64, of(&|row| ((spread(row) % 50) as i64 - 20) << 40), valid(13)),
             Column::from_values(Type::String, text),
             Column::from_f64(floats(&|row| (spread(row) % 25) as f64 / 8.0 - 1.0), valid(17)),
             Column::from_i64(Type::Int64, of(&|row| (spread(row * 3) % 90) as i64 - 40), None),

@@ -237,7 +237,7 @@ impl Writer<'_> {
         if !self.choices.chance(15) {
             return "";
         }
-        *self.choices.pick(&[" exclude current row", " exclude group", " exclude ties", " exclude no others"])
+        self.choices.pick::<&str>(&[" exclude current row", " exclude group", " exclude ties", " exclude no others"])
     }
 
     /// Writes a frame that does not end before it begins, which is an error in one engine and empty in another.
