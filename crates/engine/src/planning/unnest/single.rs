@@ -6,13 +6,29 @@ use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result;
 use datafusion::functions_aggregate::expr_fn::{count, first_value};
-use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder, Projection, lit, when};
+use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder, Projection, Sort, lit, when};
 
 use crate::functions::single_row;
 
 /// Tells whether a subquery may give several rows.
 pub(super) fn may_give_several(plan: &LogicalPlan) -> bool {
     plan.max_rows().is_none_or(|rows| rows > 1)
+}
+
+/// Tells whether a subquery may give no row, which stands for null, though its column has none: the host would take the value for one that
+/// cannot be null.
+fn hides_null(plan: &LogicalPlan) -> bool {
+    fn gives_a_row(plan: &LogicalPlan) -> bool {
+        match plan {
+            LogicalPlan::Projection(_)
+            | LogicalPlan::SubqueryAlias(_)
+            | LogicalPlan::Sort(Sort { fetch: None, .. }) => plan.inputs().into_iter().all(gives_a_row),
+            LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
+            LogicalPlan::EmptyRelation(empty) => empty.produce_one_row,
+            _ => false,
+        }
+    }
+    plan.schema().fields().iter().all(|field| !field.is_nullable()) && !gives_a_row(plan)
 }
 
 /// Returns the first value and the number of rows of each group of a plan, named.
@@ -34,14 +50,16 @@ pub(super) fn count_rows(plan: LogicalPlan) -> Result<LogicalPlan> {
         node.map_expressions(|expr| {
             expr.transform_up(|expr| match expr {
                 Expr::ScalarSubquery(mut subquery)
-                    if subquery.outer_ref_columns.is_empty() && may_give_several(&subquery.subquery) =>
+                    if subquery.outer_ref_columns.is_empty()
+                        && (may_give_several(&subquery.subquery) || hides_null(&subquery.subquery)) =>
                 {
                     subquery.subquery = Arc::new(at_most_one(&subquery.subquery)?);
                     Ok(Transformed::yes(Expr::ScalarSubquery(subquery)))
                 }
                 other => Ok(Transformed::no(other)),
             })
-        })
+        })?
+        .map_data(LogicalPlan::recompute_schema)
     })?;
     Ok(counted.data)
 }
